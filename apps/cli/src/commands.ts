@@ -36,7 +36,7 @@ import { SECRET_COMMANDS } from './secrets/secrets-rows.js';
 import { TRACE_COMMANDS } from './traces/traces-rows.js';
 import { WORKSPACE_COMMANDS } from './workspace/workspace-rows.js';
 
-/** What each noun with verbs is about. */
+/** Subject of each noun with verbs. */
 export const GROUPS: Readonly<Record<string, string>> = {
   backup: 'copies of the whole platform',
   contexts: 'platforms known by name: address, key, region',

@@ -78,12 +78,12 @@ export function runDashboard(
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));
 }
 
-/** What the dashboard looks at. */
+/** Platform that the dashboard shows. */
 interface DashboardPlace {
   readonly kubeconfig: string;
-  /** Of a platform on this machine. */
+  /** Data folder of a platform on this machine. */
   readonly dataFolder?: string | undefined;
-  /** Where keys and traces come from; without it those views say so. */
+  /** Access to keys and traces; without it those views report that it is missing. */
   readonly rest?: Target['rest'] | undefined;
 }
 

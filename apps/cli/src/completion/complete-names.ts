@@ -10,7 +10,7 @@ import { LOCAL_CONTEXT, resolveTarget, type TargetFlags } from '../context/targe
 import { KEYS_PATH, openKeys } from '../keys/keys-command.js';
 import { findKind } from '../objects/find-kind.js';
 
-/** Whoever pressed Tab waits, and a menu of more helps no one. */
+/** Time that a user who pressed Tab waits at most; a longer menu helps no one. */
 const PATIENCE_MS = 2_000;
 const MOST_NAMES = 1_000;
 
@@ -102,7 +102,7 @@ async function imageNames({ data = DEFAULT_DATA }: CompleteFlags): Promise<reado
   return (await store.list()).map(({ name }) => name);
 }
 
-/** By id and by name, as `keys revoke` takes them. */
+/** Names and ids of keys, as `keys revoke` takes them. */
 async function keyNames(flags: CompleteFlags): Promise<readonly string[]> {
   const rest = await openKeys(flags);
   const keys = await rest.request<readonly { readonly id: string; readonly description: string }[]>(

@@ -14,7 +14,7 @@ export interface Context {
   /** Address of the REST interface. */
   readonly address: string;
   readonly key: string;
-  /** Where it runs, for people: any word. */
+  /** Region in which it runs, for people: any word. */
   readonly region?: string;
   /** Path of certificates, PEM, that its address is trusted by beside the well-known ones. */
   readonly caFile?: string;

@@ -7,14 +7,14 @@ import {
   statusReason,
 } from '#lib/resources';
 
-/** How far the rollout of a deployment has come. */
+/** Progress of the rollout of a deployment. */
 export type Rollout =
   | { readonly kind: 'pending'; readonly message: string }
   | { readonly kind: 'ready'; readonly revision: string; readonly url: string }
   /** It fails as it is: a person must change something. */
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
 
-/** What was asked for, by which its rollout is known from earlier ones. */
+/** The requested state, which tells its rollout from earlier ones. */
 export interface Wanted {
   readonly generation: number;
   /** Absent when no new revision was asked for by an id. */
@@ -43,7 +43,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   REASON.refNotFound,
 ]);
 
-/** What the status of a deployment says about the rollout of what was asked for. */
+/** Rollout of the requested state according to the status of a deployment. */
 export function decideRollout(deployment: AgentDeployment, wanted: Wanted): Rollout {
   const { status, metadata } = deployment;
   const reported = statusReason(deployment);

@@ -21,7 +21,7 @@ export interface AgentRequest {
   readonly onLine: (line: string) => void;
 }
 
-/** How the start of an agent server ended. */
+/** Result of an agent server's start. */
 export type Start =
   | { readonly kind: 'ready'; readonly port: number; readonly packages: readonly string[] }
   | { readonly kind: 'failed'; readonly message: string };

@@ -42,7 +42,7 @@ export class DevFolder {
     return new DevFolder(agent, data, lock);
   }
 
-  /** Leaves the address for whoever comes second. */
+  /** Stores the address for a second session. */
   serves(url: string): void {
     writeJson(join(this.data, 'address.json'), { url });
   }

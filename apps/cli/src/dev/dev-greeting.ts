@@ -6,7 +6,7 @@ export interface GreetingFacts {
   readonly dataFolder: string;
 }
 
-/** What `agentplane dev` says first; the command can be pasted as it is. */
+/** First output of `agentplane dev`; the command can be pasted as it is. */
 export function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts): string {
   const header = key === undefined ? '' : ` -H 'x-api-key: ${key}'`;
   const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };

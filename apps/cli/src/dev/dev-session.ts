@@ -12,7 +12,7 @@ const WAIT_MS = 30_000;
 /** A server that ends sooner after its start would end again at once. */
 const STEADY_MS = 3_000;
 
-/** How often is looked whether what is missing has come. */
+/** Interval of checks for missing things. */
 const LOOK_MS = 500;
 
 /** After a reload, so that the answers come first. */
@@ -35,9 +35,9 @@ export interface SessionOptions {
   readonly folder: string;
   /** Variables for the agent server, read again at each start. */
   readonly environment: () => Readonly<Record<string, string>>;
-  /** What keeps the agent from being loaded at all, such as packages that are missing. */
+  /** Obstacle to loading the agent at all, such as missing packages. */
   readonly obstacle: () => string | undefined;
-  /** Whether another server will be wanted. */
+  /** True when another server will be wanted. */
   readonly reloads: boolean;
   readonly guardian: Guardian;
   readonly clock: Clock;
@@ -47,7 +47,7 @@ export interface SessionOptions {
   readonly onStart: (outcome: Outcome) => void;
 }
 
-/** What became of a start. */
+/** Result of a start. */
 export type Outcome =
   | { readonly kind: 'serving'; readonly tookMs: number }
   | { readonly kind: 'failed'; readonly message: string; readonly frame: string | undefined };
@@ -82,7 +82,7 @@ export class DevSession {
     return this.#state.kind === 'failed';
   }
 
-  /** Where a request goes now; waits while the agent is being loaded. */
+  /** Current destination of requests; waits while the agent is being loaded. */
   async destination(): Promise<Destination> {
     const over = Promise.withResolvers<void>();
     let isOver = false;
@@ -209,7 +209,7 @@ export class DevSession {
     resolve();
   }
 
-  /** What the server says that it is at. */
+  /** Progress that the server reports. */
   async #progress(): Promise<string> {
     try {
       const answer = await fetch(`http://127.0.0.1:${this.#port}/ok`, { signal: AbortSignal.timeout(1_000) });

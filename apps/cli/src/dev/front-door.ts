@@ -14,7 +14,7 @@ import { asksToUpgrade, passUpgrade, serverOptions, upgradeAnswer } from '#lib/h
 import type { Clock } from '#lib/time';
 import { isOwnName, mayCall } from './page-origins.js';
 
-/** Where a request goes: to a server, or nowhere, and why. */
+/** Destination of a request: a server, or none, and the reason. */
 export type Destination =
   | { readonly kind: 'server'; readonly port: number }
   | { readonly kind: 'none'; readonly body: Readonly<Record<string, string>> };
@@ -41,7 +41,10 @@ const AGAIN_MS = 50;
 
 const OF_ONE_CONNECTION = /^(connection|keep-alive)$/i;
 
-/** Whether a server that ended had begun with it does not matter, and nothing of it was used up. */
+/**
+ * True when a request may be repeated even if a server that ended had begun with it, and none of its body was
+ * consumed.
+ */
 function mayRepeat({ method, headers }: IncomingMessage): boolean {
   const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
   return (method === 'GET' || method === 'HEAD') && !hasBody;
@@ -60,8 +63,8 @@ function sha256(text: string): Buffer {
 }
 
 /**
- * The one address of an agent whose servers come and go: requests wait while there is none, and are passed on as they
- * are, streams and WebSockets included.
+ * The one address of an agent whose servers are replaced: requests wait while it has none, and are passed on
+ * unchanged, streams and WebSockets included.
  */
 export class FrontDoor {
   readonly name = 'front door';

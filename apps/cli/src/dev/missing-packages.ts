@@ -6,7 +6,7 @@ import { findPackageManager, readManifest } from '#lib/image-store';
 import { isJsonObject } from '#lib/json';
 import { shellWord } from '#lib/command-line';
 
-/** Where Node looks for the packages of a folder's files. */
+/** True when Node finds the package for files of the folder. */
 function isInstalled(name: string, folder: string): boolean {
   if (existsSync(join(folder, 'node_modules', name, 'package.json'))) return true;
   const above = dirname(folder);
@@ -42,7 +42,7 @@ function missingEnvironment(folder: string): string | undefined {
 /** An environment that is active in the shell, or named. */
 const OTHER_ENVIRONMENTS = ['AGENTPLANE_PYTHON', 'VIRTUAL_ENV', 'CONDA_PREFIX'];
 
-/** What to do about packages that the folder names and nobody installed; undefined when all are there. */
+/** Advice on packages that the folder names and that are not installed; undefined when all are there. */
 export function missingPackages(folder: string): string | undefined {
   if (isPython(folder)) return missingEnvironment(folder);
   const manifest = readManifest(folder) ?? {};

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
-/** Of LangGraph Studio, which people open beside their agent. */
+/** Origin of LangGraph Studio, which people open beside their agent. */
 const STUDIO = /^https:\/\/([a-z]+\.)?smith\.langchain\.com$/;
 
-/** Whether only programs of this machine reach an address. */
+/** True when only programs of this machine reach an address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
@@ -15,8 +15,8 @@ export function isOwnName(hostname: string): boolean {
 }
 
 /**
- * Whether a page may call an agent that asks for no key. Every page in a browser of this machine reaches its address,
- * and would run the agent with all its tools.
+ * True when a page may call an agent that asks for no key. Every page in a browser of this machine reaches
+ * its address, and would run the agent with all its tools.
  * @param allowed origins that the agent names; `*` is any
  */
 export function mayCall(origin: string, allowed: readonly string[]): boolean {

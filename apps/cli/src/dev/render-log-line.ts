@@ -14,7 +14,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** What the agent itself handed to its logger, or what a line says beside its message. */
+/** Fields that the agent handed to its logger, or those of a line beside its message. */
 function fieldsOf({ agent, error, err, ...entry }: JsonObject): string {
   const thrown = isJsonObject(err) ? (err['message'] ?? '') : error;
   const fields = isJsonObject(agent) ? agent : {};

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { errorText } from '#lib/errors';
 import type { Clock } from '#lib/time';
 
-/** What installs, builds and tools write, and what is kept here; nobody edits it. */
+/** Folders that installs, builds and tools write, and our own; people do not edit them. */
 const LEFT_ALONE = /^(node_modules|\..+)$/;
 
 /** A folder with more was named by mistake: each takes a handle of the operating system. */

@@ -1,10 +1,10 @@
-/** What was found of one thing that the platform needs. */
+/** Result of one check of the platform's requirements. */
 export interface Finding {
   readonly check: string;
   /** `warning`: something cannot be used; `failed`: the platform does not work. */
   readonly state: 'ok' | 'warning' | 'failed';
   readonly found: string;
-  /** What to do; empty when all is well. */
+  /** Remedy; empty when all is well. */
   readonly advice: string;
 }
 

@@ -74,7 +74,7 @@ export async function checkPort(): Promise<Finding> {
   };
 }
 
-/** What lets pods have files of their own. */
+/** Checks for user namespaces, which let pods have files of their own. */
 export async function checkUserNamespaces(): Promise<Finding> {
   const check = 'user namespaces';
   const advice =
@@ -133,7 +133,7 @@ function nearest(folder: string): string {
   }
 }
 
-/** What Linux can give without swapping; elsewhere what is unused. */
+/** Memory that Linux can give without swapping; elsewhere the unused memory. */
 function availableMemory(): number {
   try {
     const [, kilobytes] = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8')) ?? [];

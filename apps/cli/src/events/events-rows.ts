@@ -8,7 +8,7 @@ function parseLimit(text: string): number {
   return limit;
 }
 
-/** What happened to what runs. */
+/** Command for the events of running objects. */
 export const EVENTS_COMMAND: Command = command(
   {
     words: 'events',

@@ -34,7 +34,7 @@ export interface VerifiedRun {
   };
 }
 
-/** Where its files are. */
+/** Location of its files. */
 export interface VerifiedPlace {
   readonly bucket: string;
   readonly prefix: string;
@@ -55,11 +55,11 @@ interface ManifestContents {
 }
 
 interface Manifest extends ManifestContents {
-  /** Of an export that has feedback. */
+  /** Feedback of an export that has some. */
   readonly feedback?: ManifestContents;
 }
 
-/** What was compared so far, for people who wait. */
+/** Amount compared so far, for people who wait. */
 export interface BucketProgress {
   readonly runs: number;
   readonly files: number;
@@ -67,7 +67,7 @@ export interface BucketProgress {
 }
 
 export interface BucketOptions {
-  /** Whether files are read whole, to compare their checksums; their sizes are compared in any case. */
+  /** True when files are read whole, to compare their checksums; their sizes are compared in any case. */
   readonly readsFiles: boolean;
   readonly progress: (soFar: BucketProgress) => void;
 }
@@ -78,7 +78,7 @@ const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 const MAX_DIFFERENCES = 1_000;
 
 /**
- * Compares what lies in the bucket with what the manifests and the export's runs say.
+ * Compares the content of the bucket with the manifests and the export's runs.
  * @returns sentences that are a line each and may be shown; no difference when all is as it should be
  * @throws ObjectStoreError, `AccessDenied` too: a key that may only write cannot verify
  */

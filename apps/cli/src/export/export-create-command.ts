@@ -100,7 +100,7 @@ async function noteMissingProject(rest: RestClient, project: string): Promise<vo
     );
 }
 
-/** What the API server adds defaults to. */
+/** Spec to which the API server adds defaults. */
 function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
   const { files, format, compression, pageMib, filter, fields, feedback } = flags;
   return {

@@ -5,7 +5,7 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { exportIdOf } from './export-id.js';
 
 export interface ExportLateFlags extends TargetFlags {
-  /** Whether an export of the late runs is to be made. */
+  /** True when an export of the late runs is to be made. */
   readonly export: boolean;
 }
 

@@ -15,12 +15,12 @@ const plain: VerifiedExport = {
 };
 const late: VerifiedExport = { ...plain, resources: ['runs'], late_runs_of_bulk_export_id: 'former' };
 
-/** What the api answers; a number refuses the request with that status. */
+/** Answers of the api; a number refuses the request with that status. */
 interface World {
   readonly stored?: number;
   /** Runs with feedback. */
   readonly runs?: number;
-  /** Of each page of these. */
+  /** Feedback of each page of these. */
   readonly feedback?: number;
   readonly former?: number | string;
   readonly own?: number | string;

@@ -3,7 +3,7 @@ import { formatInstant, parseInstant } from '#lib/time';
 import type { VerifiedExport, VerifiedRun } from './export-bucket.js';
 import type { Findings } from './findings.js';
 
-/** Of runs, and of feedback; REST has no larger ones. */
+/** Page size for runs and feedback, the largest that REST allows. */
 const PAGE = 100;
 /** A condition that holds for runs with feedback. Inside an `and` of its own, since conditions beside it are about its key. */
 const HAS_FEEDBACK = 'and(like(feedback_key, "%"), eq(execution_order, 1))';
@@ -44,7 +44,10 @@ export async function compareStore(
   };
 }
 
-/** Of all of these the last microsecond of the day is asked for, since REST takes an end as inclusive. */
+/**
+ * Conditions for all of these. The end is the last microsecond of the day, since REST takes an end as
+ * inclusive.
+ */
 function conditionsOf(found: VerifiedExport, { start_time, end_time }: VerifiedRun, filter: string | null) {
   const end = (parseInstant(end_time, { zone: 'optional' }) ?? 0n) - 1n;
   return { session: [found.session_id], start_time, end_time: formatInstant(end), filter };
@@ -149,7 +152,10 @@ async function compareLate(
   return findings;
 }
 
-/** By the beginning of their day: how many, or why that is unknown. Undefined when the export does not exist. */
+/**
+ * Numbers of late runs by the beginning of their day, or the reason why a number is unknown. Undefined when
+ * the export does not exist.
+ */
 async function lateRuns(
   rest: RestRequests,
   id: string,

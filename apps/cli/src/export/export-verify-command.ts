@@ -84,7 +84,7 @@ function openStore({ local }: Target, config: DestinationAnswer['config']): Obje
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(config.region === null ? {} : { region: config.region }),
     includeBucketInPrefix: config.include_bucket_in_prefix,
-    // whoever asks has the machine on which this runs
+    // the user controls the machine on which this runs
     allowPrivateEndpoints: true,
     ...(own?.endpoint === endpoint
       ? { accessKeyId: own?.accessKeyId, secretAccessKey: own?.secretAccessKey }
@@ -92,7 +92,7 @@ function openStore({ local }: Target, config: DestinationAnswer['config']): Obje
   });
 }
 
-/** What was compared, in full: people take the word for more than it is. */
+/** States in full what was compared: people take "verified" for more than it is. */
 function renderVerified(
   { rows_exported: rows, resources }: ExportAnswer,
   runs: readonly VerifiedRun[],

@@ -1,7 +1,7 @@
-/** What a comparison came to. */
+/** Result of a comparison. */
 export interface Findings {
   /** A sentence for each. */
   readonly differences: readonly string[];
-  /** What could not be compared, and why; a sentence for each. */
+  /** Parts that could not be compared, and why; a sentence for each. */
   readonly notCompared: readonly string[];
 }

@@ -1,6 +1,6 @@
 import { visibleText } from '#lib/command-line';
 
-/** As the REST interface answers it. */
+/** Estimate in the form of the REST interface. */
 export interface ExportEstimate {
   readonly start_time: string;
   readonly end_time: string;

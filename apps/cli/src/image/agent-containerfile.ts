@@ -7,7 +7,7 @@ import { shellWord } from '#lib/command-line';
 import { CommandError } from '../command-error.js';
 import { ignoredLines } from './ignored-lines.js';
 
-/** How an image of an agent is built from its folder. */
+/** Containerfile and settings for building an agent's image from its folder. */
 export interface AgentContainerfile {
   readonly containerfile: string;
   /** Lines of an ignore file, those of the folder's own among them. */
@@ -45,7 +45,10 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
   return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n`, secrets };
 }
 
-/** The builder reads them as whoever runs it: a link would hand another file of the machine to the scripts of packages. */
+/**
+ * Secrets for the build. The builder reads them as its user: a link would hand another file of the machine to
+ * the scripts of packages.
+ */
 function installSecrets(folder: string): readonly InstallSecret[] {
   return INSTALL_SETTINGS.map((id) => ({ id, path: join(folder, id) })).filter(({ path }) => {
     const found = lstatSync(path, { throwIfNoEntry: false });

@@ -13,7 +13,7 @@ const leaveOthers: Plugin = {
     onLoad({ filter: /.*/ }, ({ path }) => (CODE.test(path) ? undefined : { contents: '', loader: 'empty' })),
 };
 
-/** What a module exports; undefined where only running it would show that. */
+/** Names that a module exports; undefined where only running it would show them. */
 async function exportsOf(folder: string, file: string): Promise<ReadonlySet<string> | undefined> {
   const { build } = await import('esbuild');
   const { metafile, outputFiles } = await build({

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ignoredLines } from './ignored-lines.js';
 
 describe('ignoredLines', () => {
-  /** What of the folder's own lines comes after the lines for secrets, and so decides about them. */
+  /** The folder's own lines that come after the lines for secrets, and so decide about them. */
   function last(...own: readonly string[]): readonly string[] {
     const lines = ignoredLines([own.join('\n')]);
     return lines.slice(lines.lastIndexOf('!**/.env.template') + 1);

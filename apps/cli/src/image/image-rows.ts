@@ -4,7 +4,7 @@ import { timeoutOption } from '../waiting/timeout-option.js';
 import { OUTPUT } from '../output/output-option.js';
 import { BUILDERS } from './builders.js';
 
-/** As the CRD has it. */
+/** Parses a workspace's name by the rule of the CRD. */
 function parseWorkspace(text: string): string {
   if (/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(text) && text.length <= 50) return text;
   throw new Error('must be the name of a Workspace: a-z, 0-9 and "-", at most 50');

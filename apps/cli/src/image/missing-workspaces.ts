@@ -1,7 +1,7 @@
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 
-/** Those of the names for which there is no Workspace. */
+/** Names that have no Workspace. */
 export async function missingWorkspaces(
   names: readonly string[],
   kubeconfigPath: string,

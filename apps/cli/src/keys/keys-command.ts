@@ -153,7 +153,7 @@ export async function revokeKey(given: string, flags: KeysFlags): Promise<number
   return EXIT.ok;
 }
 
-/** What no key in force has as its name is taken for an id. */
+/** Id of a key. A word that is no name of a key in force is taken for an id. */
 async function idOfKey(rest: RestClient, given: string): Promise<string> {
   const keys = await rest.request<readonly Key[]>('GET', KEYS_PATH);
   if (keys.some(({ id }) => id === given)) return given;

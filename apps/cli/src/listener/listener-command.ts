@@ -38,7 +38,7 @@ export interface ManifestFlags extends AccessFlags {
   readonly pullSecret: string | undefined;
   readonly addresses: AddressMode | undefined;
   readonly agentsNonRoot: boolean;
-  /** What the chart does not make. */
+  /** True for only the Secret, which the chart does not make. */
   readonly onlySecret: boolean;
   /** `NAME=VALUE` each. */
   readonly tracing: readonly string[];

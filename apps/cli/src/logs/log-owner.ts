@@ -69,7 +69,7 @@ const KINDS: readonly OwnerKind[] = [
 export interface LogOwner {
   /** For people, such as `AgentRevision weather-00002`. */
   readonly title: string;
-  /** What describes it: `describe adep weather`. */
+  /** Words of the command that describes it: `describe adep weather`. */
   readonly describedBy: string;
   readonly namespace: string;
   readonly pods: PodChoice;

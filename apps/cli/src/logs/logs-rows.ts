@@ -8,7 +8,7 @@ function parseCount(text: string): number {
   return Number(text);
 }
 
-/** What is printed by what runs. */
+/** Commands for the output of running programs. */
 export const LOGS_COMMANDS: readonly Command[] = [
   command(
     {

@@ -36,8 +36,8 @@ export interface RestLogs {
 }
 
 /**
- * The lines of a deployment by REST. One that is followed goes on after its connection broke, with the lines that came
- * meanwhile and without those that were seen.
+ * The lines of a deployment by REST. A followed log continues after its connection broke, with the lines that
+ * came meanwhile and without those that were seen.
  * @param name of the deployment, or its id
  * @throws CommandError, RestError
  */
@@ -77,7 +77,7 @@ export async function* restLogs(
   }
 }
 
-/** What was seen of each container. */
+/** Lines seen of each container. */
 class KnownLines {
   readonly #seen = new Map<string, SeenLines>();
   #newest: string | undefined;

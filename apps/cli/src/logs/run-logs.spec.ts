@@ -60,7 +60,7 @@ describe('logs of an export run', () => {
     });
     return metadata.name;
   }
-  /** What is noted beside the lines. */
+  /** Notes beside the lines. */
   async function notesOf(run: BulkExportRun): Promise<readonly string[]> {
     const notes: string[] = [];
     const owner = await findLogOwner(client, `bxr/${run.metadata.name}`, {

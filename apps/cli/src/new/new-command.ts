@@ -26,7 +26,7 @@ const NAME = /^[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 /** Files that name the agent. */
 const NAMED = ['package.json', 'README.md'];
 
-/** What running the template leaves in it. */
+/** Files left by running the template. */
 const LEFT_BEHIND = /[\\/](node_modules|\.agentplane|\.env|\.venv|__pycache__)$/;
 
 /** Makes the folder, which must not exist: nothing is written over. */
@@ -41,7 +41,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** What makes the packages that the folder names. */
+/** Commands that install the packages that the folder names. */
 function installing(given: string, isPython: boolean): readonly string[] {
   const word = (path: string): string => shellWord(join(given, path));
   if (!isPython) return [`npm install --prefix ${shellWord(given)}`];

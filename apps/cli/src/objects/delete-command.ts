@@ -18,7 +18,7 @@ export interface DeleteFlags extends TargetFlags {
   readonly timeout: number;
 }
 
-/** What goes with an object of a kind of ours. */
+/** Consequences of deleting an object of the platform's kinds. */
 const LOST: Readonly<Record<string, string>> = {
   AgentDeployment: 'its revisions, its pods and its database with all threads are deleted for good',
   BulkExport: 'it is cancelled, and its runs are deleted; exported files stay',

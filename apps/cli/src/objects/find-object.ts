@@ -3,7 +3,7 @@ import { idOf, isUuid } from '#lib/resources';
 import { CommandError } from '../command-error.js';
 import type { Kind } from './find-kind.js';
 
-/** Where an object is looked for: one namespace, or all of them. */
+/** Scope of a search for an object: one namespace, or all of them. */
 export interface Place {
   readonly namespace: string | undefined;
 }

@@ -1,6 +1,6 @@
 import { CommandError } from '../command-error.js';
 
-/** What `KIND [NAME]` or `KIND/NAME` names. */
+/** Parsed form of `KIND [NAME]` or `KIND/NAME`. */
 export interface ObjectWords {
   readonly kind: string;
   readonly name: string | undefined;

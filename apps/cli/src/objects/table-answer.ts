@@ -26,11 +26,11 @@ export interface TableRequest {
   readonly isWide: boolean;
   /** The most rows; undefined: all. */
   readonly limit?: number | undefined;
-  /** Whether rows begin with their namespace; by default those of several namespaces do. */
+  /** True when rows begin with their namespace; by default those of several namespaces do. */
   readonly isQualified?: boolean;
 }
 
-/** What a table shows, before it is laid out. */
+/** Content of a table before its layout. */
 export interface FetchedTable {
   readonly headings: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -82,7 +82,7 @@ async function fetchPages(
   return pages;
 }
 
-/** One line: a cell that goes on in a second one is cut as kubectl cuts it. */
+/** Text of one line: a cell with several lines is cut as kubectl cuts it. */
 function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   const text = typeof cell === 'string' ? cell : JSON.stringify(cell);

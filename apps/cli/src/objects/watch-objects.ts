@@ -11,14 +11,14 @@ import { type FetchedTable, fetchTable } from './table-answer.js';
 
 const PAUSE_MS = 2_000;
 
-/** What is watched: a list, or one object of it. */
+/** Target of a watch: a list, or one object of it. */
 export interface Watched {
   readonly kind: Kind;
   /** Undefined: all of them. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly selector: string | undefined;
-  /** Of those that are there, the most to begin with. */
+  /** Maximum number of existing objects shown at the start. */
   readonly limit: number | undefined;
 }
 
@@ -69,7 +69,9 @@ export async function watchObjects(
   }
 }
 
-/** Whether the same request may be answered a little later: no answer, an overloaded server, a version that is forgotten. */
+/**
+ * True when the same request may succeed a little later: no answer, an overloaded server, an expired version.
+ */
 function isPassing(error: unknown): boolean {
   if (error instanceof KubeUnreachableError) return true;
   return error instanceof KubeApiError && (error.code >= 500 || error.code === 410 || error.code === 429);

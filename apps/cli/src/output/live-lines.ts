@@ -1,6 +1,6 @@
 import { visibleText } from '#lib/command-line';
 
-/** Where lines are drawn: a terminal, as far as it is used. */
+/** Screen on which lines are drawn: the parts of a terminal that are used. */
 interface Screen {
   readonly columns?: number;
   readonly rows?: number;

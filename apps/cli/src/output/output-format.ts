@@ -1,4 +1,4 @@
-/** How a command prints its result. */
+/** Output format of a command. */
 export type OutputFormat =
   | { readonly kind: 'table' }
   | { readonly kind: 'wide' }

@@ -9,7 +9,7 @@ export interface Column<T> {
   readonly cell: (item: T) => string;
 }
 
-/** What a kind of thing looks like when it is printed. */
+/** Printed form of a kind of object. */
 export interface Shape<T> {
   readonly columns: readonly Column<T>[];
   readonly nameOf: (item: T) => string;

@@ -73,7 +73,10 @@ export function findRevision(name: string, revisions: readonly Revision[], wante
   );
 }
 
-/** The one that served before the present one, with its variables, which an archived one has not. @throws CommandError `failed` when there is none */
+/**
+ * The revision that served before the present one, with its variables, which an archived one has not. @throws
+ * CommandError `failed` without one
+ */
 export function formerRevision(
   { name, active_revision_id: active }: Deployment,
   revisions: readonly Revision[],

@@ -19,7 +19,7 @@ const revisionOption = (about: string) => ({
   ...WAIT_OPTIONS,
 });
 
-/** What is done to a deployment that is there. */
+/** Commands for an existing deployment. */
 export const ROLLOUT_COMMANDS: readonly Command[] = [
   command(
     {

@@ -7,14 +7,14 @@ const deployment = (reason: string, status = 'READY'): Deployment => ({
   ...{ latest_revision_id: null, active_revision_id: null, url: null },
 });
 
-/** Whoever sleeps is awake at once. */
+/** Clock whose sleeps end at once. */
 class HastyClock extends FakeClock {
   override sleep(ms: number): Promise<void> {
     return this.advance(ms);
   }
 }
 
-/** What is printed while these answers come, one a second; the last one stays. */
+/** Lines printed while these answers come, one a second; the last one stays. */
 async function wait(...answers: readonly Deployment[]): Promise<readonly string[]> {
   const lines: string[] = [];
   let asked = 0;

@@ -5,7 +5,7 @@ import { CommandError } from '../command-error.js';
 import type { Deployment, Revision } from './revisions.js';
 
 const LOOK_MS = 1_000;
-/** Reasons of the condition Ready while it is true: a deployment at zero pods serves whoever asks. */
+/** Reasons of the condition Ready while it is true: a deployment at zero pods serves all requests. */
 const SERVING: ReadonlySet<string | null | undefined> = new Set(['Ready', 'Asleep', 'Waking']);
 const FAILED: ReadonlySet<string> = new Set([
   ...['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'],
@@ -19,7 +19,7 @@ export interface RestWait {
   readonly onProgress: (message: string) => void;
 }
 
-/** What was found: an end, or what is waited for. */
+/** Result of a look: done, or the reason for waiting. */
 type Look = { readonly kind: 'done' } | { readonly kind: 'pending'; readonly message: string };
 
 /**

@@ -56,7 +56,7 @@ async function serverState(
   }
 }
 
-/** What a server that works reports of itself all the same. */
+/** Trouble that a working server reports of itself. */
 async function troubleIn(response: Response): Promise<string | undefined> {
   const body = await response.json().catch(() => undefined);
   return isJsonObject(body) && typeof body['detail'] === 'string' ? body['detail'] : undefined;
@@ -114,7 +114,7 @@ async function tlsState({ url, certificate }: TlsAddress): Promise<Part> {
   }
 }
 
-/** What the server shows, whoever made it. */
+/** Certificate that the server shows, whoever made it. */
 async function certificateOf(url: string): Promise<{ readonly fingerprint: string; readonly validTo: Date }> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -132,7 +132,7 @@ async function certificateOf(url: string): Promise<{ readonly fingerprint: strin
   }
 }
 
-/** What the api would have an administrator mend; that it cannot be reached stands in a line of its own. */
+/** Warnings of the api for an administrator; a line of its own reports that it cannot be reached. */
 async function warningParts(rest: RestAccess): Promise<readonly Part[]> {
   const part = (detail: string): Part => ({ part: 'rest/warning', state: 'warning', detail });
   try {

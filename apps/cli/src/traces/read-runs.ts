@@ -3,7 +3,7 @@ import { type RestClient, RestError } from '#lib/rest-client';
 import { type ReadRun, RUN_FIELDS } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
 
-/** What runs are wanted, in the words of the route. */
+/** Filters for runs, in the words of the route. */
 export interface RunsWanted {
   readonly session?: readonly string[];
   readonly trace?: string;
