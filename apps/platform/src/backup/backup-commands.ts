@@ -38,7 +38,7 @@ function passphraseOf(file: string | undefined): string | undefined {
   return passphrase;
 }
 
-/** What the operating system reports, as a sentence that says how to go on. */
+/** Rethrows an error of the operating system as a sentence with the next step. */
 function named(folder: string, next: string): (error: unknown) => never {
   return (error) => {
     const { code } = error as NodeJS.ErrnoException;

@@ -3,7 +3,7 @@ import type { OpenBackup } from './format/backup-manifest.js';
 import { readPart } from './part/read-part.js';
 import type { BackupWatch } from './take/backup-watch.js';
 
-/** What a backup holds, once all of it was read. */
+/** Content of a backup, once all of it was read. */
 export interface VerifiedBackup {
   readonly parts: number;
   readonly entries: number;

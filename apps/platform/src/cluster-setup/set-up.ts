@@ -46,7 +46,7 @@ export async function setUpSchema(
 export interface FirstWorkspaceSettings {
   readonly systemNamespace: string;
   readonly firstKeySecret: string;
-  /** Of a workspace that is made now. */
+  /** True when a workspace that is made now may use the credentials of the environment. */
   readonly allowEnvironmentCredentials: boolean;
 }
 
@@ -87,7 +87,7 @@ async function ensureFirstKey(
     await client.create(SECRETS, secret);
     log.info({ secret: at.name }, 'made the first API key');
   } catch (error) {
-    // nobody else knows this one
+    // no other program knows this one
     await store.apiKeys.revoke(tenantId, id);
     if (!isAlreadyExists(error)) throw error;
   }

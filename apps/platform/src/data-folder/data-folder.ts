@@ -20,8 +20,8 @@ const FORMAT_VERSION = 1;
 const OURS = ['format.json', 'ports.json', 'credentials.json'];
 
 /**
- * Names that may lie in a data folder before it has its format: a start that was killed, images that came before, what
- * `agentplane dev` keeps of the agent in the folder above.
+ * Names that a data folder may have before it has its format: a start that was killed, images that came
+ * before, and the files that `agentplane dev` keeps of the agent in the folder above.
  */
 const BEFORE_FORMAT = /^(lock(\..*)?|format\.json\..*|images|dev|\.gitignore|lost\+found)$/;
 
@@ -105,7 +105,10 @@ function makeFolders(paths: DataPaths): void {
   keepToOwner(paths.root, isRoot);
 }
 
-/** Who may write into the folder could put others in the place of those above; agents may be other users. */
+/**
+ * Restricts the folder to its owner: another user with write access could replace the names above; agents may
+ * be other users.
+ */
 function keepToOwner(root: string, isRoot: boolean): void {
   const { mode, uid } = statSync(root);
   const wanted = (mode & 0o7755) | (isRoot ? 0o011 : 0);

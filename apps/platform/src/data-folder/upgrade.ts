@@ -4,13 +4,13 @@ import type { DataPaths } from '#lib/data-folder';
 
 /** A start by a newer version than the one before. */
 export interface Upgrade {
-  /** Where the cluster is copied to. */
+  /** Folder to which the cluster is copied. */
   readonly cluster: string;
   /** Copies the small files, once; a copy that was interrupted is made anew. */
   copyFiles(): void;
 }
 
-/** What a start may change beside the databases. Objects, images and logs are only ever added to. */
+/** Files that a start may change beside the databases. Objects, images and logs are only ever added to. */
 const FILES = ['format.json', 'credentials.json', 'ports.json', 'kubeconfig', 'secrets', 'kube'];
 
 /** @param version that was here before */
@@ -31,7 +31,7 @@ export function upgradeFrom({ root }: DataPaths, version: string): Upgrade {
   };
 }
 
-/** Whether a version is newer than another by its three numbers; one that has none is not. */
+/** True when a version is newer than another by its three numbers; one without such numbers is not. */
 export function isNewer(version: string, than: string): boolean {
   const [one, other] = [version, than].map((text) => text.split('-')[0]?.split('.').map(Number) ?? []);
   for (let place = 0; place < 3; place++) {

@@ -12,7 +12,7 @@ import { readUriFile } from './read-uri-file.js';
 
 type Flags = FlagsOf<typeof MIGRATE_DATABASE.options>;
 
-/** What databases report is thrown; a terminal gets one sentence. */
+/** Silent: reports of databases are thrown, and a terminal gets one sentence. */
 const log = createLogger('migrate', 'silent');
 const FIELD_MANAGER = 'agentplane-migrate';
 const PROGRESS_MS = 2_000;

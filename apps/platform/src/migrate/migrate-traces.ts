@@ -9,7 +9,7 @@ import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
 import { openStoppedSource } from './open-stopped-source.js';
 import { readUriFile } from './read-uri-file.js';
 
-/** What databases report is thrown; a terminal gets one sentence. */
+/** Silent: reports of databases are thrown, and a terminal gets one sentence. */
 const log = createLogger('migrate', 'silent');
 
 /** The last line: a copy cannot know which programs have the other database open. */

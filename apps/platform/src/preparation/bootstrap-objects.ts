@@ -44,7 +44,10 @@ export function systemObjects(installation: string): ManifestObject[] {
   return parseManifests(join(installation, 'deploy', 'system.yaml'));
 }
 
-/** @param allowEnvironmentCredentials whether its exports may use the credentials of whoever installed the platform */
+/**
+ *
+ * @param allowEnvironmentCredentials true when its exports may use the credentials of the user who installed the platform
+ */
 export function firstWorkspace(tenantId: string, allowEnvironmentCredentials: boolean): Workspace {
   return {
     apiVersion: API_VERSION,

@@ -23,7 +23,7 @@ const WAIT_MS = 60_000;
 const LOOK_MS = 40;
 const IN_TIME = `within ${WAIT_MS / 1000} s`;
 
-/** Asks until there is an answer; undefined when there is none in time. */
+/** Asks until there is an answer; undefined without one in time. */
 async function until<T>(clock: Clock, ask: () => Promise<T | undefined>): Promise<T | undefined> {
   const deadline = clock.monotonicMs() + WAIT_MS;
   for (;;) {

@@ -21,7 +21,10 @@ export interface OlderKey {
   readonly createdAt: string;
 }
 
-/** What is done once, between the starts of the programs. Inputs and answers are plain data: they cross a channel. */
+/**
+ * Tasks that are done once, between the starts of the programs. Inputs and answers are plain data: they cross
+ * a channel.
+ */
 export interface PreparationTasks {
   /** Roles and databases of the platform. */
   databases(input: {

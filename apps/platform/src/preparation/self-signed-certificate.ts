@@ -41,7 +41,7 @@ export async function ensureSelfSigned(
   writeFileSync(files.certificate, certificate, { mode: 0o600 });
 }
 
-/** Of this machine, as others and its own programs may call it. */
+/** Names of this machine, as others and its own programs may call it. */
 function ownNames(): readonly string[] {
   const addresses = reachableAddresses().map(({ address }) => address);
   const name = hostname();

@@ -30,7 +30,7 @@ export function ensureKeeper(users: StoreUserFile): StoreKeys {
   return { accessKeyId, secretAccessKey };
 }
 
-/** Whether keys are the operator's, the secret one too. */
+/** True when keys are the operator's, the secret one too. */
 export function isOperator(users: StoreUserFile, { accessKeyId, secretAccessKey }: StoreKeys): boolean {
   const operator = users.findNamed(OPERATOR);
   return operator?.accessKeyId === accessKeyId && operator.secretAccessKey === secretAccessKey;
@@ -55,8 +55,8 @@ function writerName({ metadata }: BulkExportDestination): string {
 }
 
 /**
- * What an export does: it writes under the destination's prefix, and asks whether its own upload has arrived, but reads
- * nothing back. Only the object that tries the destination out is removed.
+ * Rights of an export: it writes under the destination's prefix, and asks if its own upload has arrived, but
+ * reads nothing back. Only the object that tries the destination out is removed.
  */
 function writerGrants({ bucketName, prefix = '' }: DestinationConfig): readonly StoreGrant[] {
   const root = prefix.replace(/^\/+|\/+$/g, '');

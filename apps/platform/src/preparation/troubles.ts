@@ -2,7 +2,7 @@ import { errorText } from '#lib/errors';
 import { KubeApiError } from '#lib/kube';
 
 /**
- * What could not be done to objects that a tenant can break. They are that tenant's trouble: the platform names them, and
+ * Failures on objects that a tenant can break. They are that tenant's trouble: the platform names them, and
  * starts for everybody else.
  */
 export class Troubles {

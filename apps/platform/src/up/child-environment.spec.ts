@@ -14,7 +14,7 @@ afterEach(() => {
   process.env = { ...before };
 });
 
-/** What `up` was started with: a value for each setting of a program whose name the pattern finds. */
+/** Environment of `up`: a value for each setting of a program whose name the pattern finds. */
 function givenTo(program: string, pattern: RegExp): Readonly<Record<string, string>> {
   const settings = readFileSync(`apps/${program}/src/config.ts`, 'utf8');
   const names = [...settings.matchAll(/'(AGENTPLANE_\w+)'/g)].map(([, name]) => String(name));

@@ -14,7 +14,7 @@ import type { Ports } from '../data-folder/ports.js';
 /** The node offers as many at least. */
 const LEAST_CPUS = 4;
 
-/** What every program gets of this one's environment. */
+/** Variables of this program's environment that every program gets. */
 const INHERITED = [
   'PATH',
   'HOME',
@@ -78,7 +78,7 @@ export interface TlsListening {
   readonly files: CertificateFiles;
 }
 
-/** What the environments of the programs are made from. */
+/** Input for the environments of the programs. */
 export interface Surroundings {
   readonly paths: DataPaths;
   readonly ports: Ports;
@@ -90,11 +90,11 @@ export interface Surroundings {
   readonly kubeDatabaseUri: string | undefined;
   readonly kubeconfigPath: string;
   readonly store: StoreCredentials;
-  /** What the api keeps attachments with. */
+  /** Keys with which the api stores attachments. */
   readonly attachmentKeys: Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>;
   readonly operatorKey: string;
   readonly apiUrl: string;
-  /** Where other machines are served; absent: nowhere. */
+  /** Address for other machines; absent: none. */
   readonly tls: TlsListening | undefined;
 }
 
@@ -135,7 +135,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   };
 }
 
-/** Where attachments lie: the embedded store, or that of the environment, whole or not at all. */
+/** Store of attachments: the embedded one, or that of the environment, whole or not at all. */
 function attachmentEnvironment({ store, attachmentKeys }: Surroundings): Environment {
   const given = inheritedEnvironment(ATTACHMENT_VARIABLES);
   if (given['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined) return given;

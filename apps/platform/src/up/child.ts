@@ -24,15 +24,16 @@ const STEADY_MS = 30_000;
 const HOPELESS_ENDS = 3;
 
 /**
- * One program of the platform, started again when it dies. It may be loaded before its turn comes: loading is most of a
- * start, and needs nothing that runs.
+ * One program of the platform, started again when it dies. It may be loaded before it is started: loading is
+ * most of a start, and needs nothing that runs.
  *
- * It leads a process group of its own, so that an interrupt typed at the terminal reaches only the supervisor, which stops
- * the children in order. It ends by itself when the channel closes, also when the supervisor was killed.
+ * It leads a process group of its own, so that an interrupt typed at the terminal reaches only the
+ * supervisor, which stops the children in order. It ends by itself when the channel closes, also when the
+ * supervisor was killed.
  */
 export class Child {
   readonly name: string;
-  /** What the next start of its process gets. */
+  /** Environment for the next start of its process. */
   environment: Readonly<Record<string, string>>;
   readonly #options: ChildOptions;
   #identity: ProcessIdentity | undefined;
@@ -41,7 +42,7 @@ export class Child {
   #cancelRestart: () => void = () => undefined;
   #messages: ((message: unknown) => void)[] = [];
   #ends = 0;
-  /** The process that is loaded and waits for its turn. */
+  /** The process that is loaded and not started yet. */
   #loaded: ChildProcess | undefined;
   #logStart: number | undefined;
   #given: ((error: Error) => void)[] = [];
@@ -132,7 +133,7 @@ export class Child {
     if (this.#isStopping) return;
     const { log, clock, onProcess } = this.#options;
     onProcess(undefined);
-    // asked to end by a signal, it ended in order, which is no failure: whoever did so wants it back
+    // asked to end by a signal, it ended in order, which is no failure: the sender wants it back
     if (ranMs > STEADY_MS || code === 0) {
       this.#backoff.reset();
       this.#ends = 0;
@@ -141,7 +142,7 @@ export class Child {
     const pauseMs = this.#backoff.nextMs();
     log.warn({ child: this.name, code, signal, restartInMs: pauseMs }, 'a program exited; restarting');
     this.#cancelRestart = clock.after(pauseMs, () => {
-      // a process that ended before its turn came is loaded again, unless the turn has come since
+      // a loaded process that ended before its start is loaded again, unless it was started since
       if (this.#loaded) this.load();
       else this.#spawn([]);
     });

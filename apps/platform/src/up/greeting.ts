@@ -8,11 +8,11 @@ const MAX_TROUBLE = 500;
 export interface GreetingPlaces {
   /** Keys of a lost `credentials.json` that still work. */
   readonly olderKeys?: readonly OlderKey[];
-  /** What of workspaces could not be prepared. */
+  /** Parts of workspaces that could not be prepared. */
   readonly troubles?: readonly string[];
-  /** What is open on this machine, and what closes it. */
+  /** Open access on this machine, and the way to close it. */
   readonly warnings?: readonly string[];
-  /** Where other machines are served. */
+  /** Address for other machines. */
   readonly tls?: TlsAddress & { readonly fingerprint: string };
   readonly dataFolder: string;
   readonly installation: string;
@@ -21,7 +21,10 @@ export interface GreetingPlaces {
   readonly tookMs: number;
 }
 
-/** What the platform says when it is up; the last line begins with `Ready`. Every command can be pasted as it is. */
+/**
+ * Output of the platform when it is up; the last line begins with `Ready`. Every command can be pasted as it
+ * is.
+ */
 export function renderGreeting(
   credentials: PlatformCredentials,
   {

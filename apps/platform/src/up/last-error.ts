@@ -23,7 +23,7 @@ function messageOf(text: string): string | undefined {
 }
 
 /**
- * What the last error in a program's log says.
+ * Text of the last error in a program's log.
  * @param start bytes of the file that are older and not looked at
  */
 export function lastErrorIn(logFile: string, start: number): string | undefined {

@@ -12,9 +12,9 @@ const LOOK_EVERY_MS = 60_000;
 const ROTATED = /^(?!audit-).*\.log$/;
 
 /**
- * Keeps the logs of the platform's programs from growing for ever. The programs hold their files open for appending, so
- * a long one is copied to `NAME.log.1` and cut: what is written next begins at its start. Lines written between the two
- * are lost.
+ * Limits the growth of the logs of the platform's programs. The programs hold their files open for appending,
+ * so a long one is copied to `NAME.log.1` and truncated: the next write begins at its start. Lines written
+ * between the two are lost.
  */
 export class LogRotation implements Stoppable {
   readonly name = 'log rotation';
@@ -55,7 +55,7 @@ export class LogRotation implements Stoppable {
     try {
       copyFileSync(path, former);
     } catch (error) {
-      // on a full disk room is worth more than old lines
+      // on a full disk free space is worth more than old lines
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
       rmSync(former, { force: true });
     }

@@ -1,7 +1,7 @@
 import type { PlatformCredentials } from '#lib/data-folder';
 import type { Ports } from '../data-folder/ports.js';
 
-/** Where each program that is no pod serves its metrics. */
+/** Metrics address of each program that is no pod. */
 export function metricsAddresses(ports: Ports): PlatformCredentials['metrics'] {
   const at = (port: number): string => `http://127.0.0.1:${port}/metrics`;
   return {

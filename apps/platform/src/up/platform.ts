@@ -67,12 +67,12 @@ export interface PlatformParts {
   readonly context: ProgramContext;
 }
 
-/** Where clients reach the platform, if its settings say so. */
+/** URL at which clients reach the platform, if its settings name one. */
 function publicUrl(): string | undefined {
   return inheritedEnvironment(['AGENTPLANE_PUBLIC_URL'])['AGENTPLANE_PUBLIC_URL'];
 }
 
-/** Whether a child says that it serves. */
+/** True when a child reports that it serves. */
 function isReadyMessage(message: unknown): true | undefined {
   return typeof message === 'object' && message !== null && 'kind' in message && message.kind === 'ready'
     ? true
@@ -308,7 +308,7 @@ export class Platform {
     });
   }
 
-  /** Where other machines are served and with which certificate; makes the platform's own one. */
+  /** Address and certificate for other machines; makes the platform's own certificate. */
   async #tls(preparation: Preparation, { tls: port }: Ports): Promise<TlsListening | undefined> {
     const { options, folder } = this.#parts;
     if (!options.tls || port === undefined) return undefined;

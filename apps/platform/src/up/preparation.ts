@@ -24,8 +24,9 @@ interface Waiting {
 const GRACE_MS = 5_000;
 
 /**
- * What the start needs and the platform does not (the database client, the Kubernetes client, TypeORM, YAML), in a process
- * that ends afterwards: the supervisor stays for days, and would keep all of it. It is loaded while Postgres comes up.
+ * Dependencies that the start needs and the platform does not (the database client, the Kubernetes client,
+ * TypeORM, YAML), in a process that ends afterwards: the supervisor stays for days, and would keep all of it.
+ * It is loaded while Postgres comes up.
  */
 export class Preparation {
   readonly name = 'preparation';

@@ -7,7 +7,10 @@ export class Progress {
     this.#out = out;
   }
 
-  /** @param onNewLine leaves what stands in the line */
+  /**
+   *
+   * @param onNewLine leaves the present text of the line
+   */
   say(text: string, onNewLine = false): void {
     if (!this.#out.isTTY) return;
     const line = `  ${text} …`;

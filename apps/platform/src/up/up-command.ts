@@ -67,7 +67,7 @@ async function up(
   }
 }
 
-/** Whether pods have the user of this process: only root on Linux can give them others. */
+/** True when pods have the user of this process: only root on Linux can give them others. */
 function sharesUser(): boolean {
   return process.platform !== 'linux' || process.getuid?.() !== 0;
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { FlagsOf, UP } from '#lib/command-line';
 import { type CertificateFiles, readServerCertificate } from '#lib/data-folder';
 
-/** What the command line says. */
+/** Flags of the command line. */
 export type UpFlags = FlagsOf<typeof UP.options>;
 
 /** `agentplane up` as asked for. */

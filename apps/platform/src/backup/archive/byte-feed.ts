@@ -29,7 +29,7 @@ export class ByteFeed {
     }
   }
 
-  /** Reads what is left, so that whoever writes comes to an end. */
+  /** Reads the rest, so that the writer comes to an end. */
   async drain(): Promise<void> {
     while (await this.#next(Number.MAX_SAFE_INTEGER));
   }

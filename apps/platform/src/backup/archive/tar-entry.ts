@@ -5,12 +5,12 @@ export interface TarEntry {
   readonly path: string;
   /** Permission bits. */
   readonly mode: number;
-  /** Of the content; 0 for what is no file. */
+  /** Size of the content; 0 for an entry that is no file. */
   readonly bytes: number;
   readonly modifiedMs: number;
-  /** Where a link leads. */
+  /** Target of a link. */
   readonly target?: string;
-  /** What tar has no field for, in a record of our own that other programs pass over. */
+  /** Facts for which tar has no field, in a record of our own that other programs skip. */
   readonly note?: string;
 }
 

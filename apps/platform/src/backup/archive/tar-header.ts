@@ -1,6 +1,6 @@
 import { BLOCK_BYTES, paddingOf, type TarEntry } from './tar-entry.js';
 
-/** What one header block says; records before it may say it better. */
+/** Content of one header block; preceding records override it. */
 export interface TarHeader {
   readonly type: string;
   readonly path: string;
@@ -23,7 +23,10 @@ const MAX_OCTAL = 8 ** 11 - 1;
 const TYPES = { file: '0', link: '2', folder: '5' } as const;
 const NOTE = 'AGENTPLANE.note';
 
-/** The blocks before the content of an entry: POSIX.1-2001 (pax), the records only where ustar has no room. */
+/**
+ * The blocks before the content of an entry: POSIX.1-2001 (pax), with records only for values that do not fit
+ * into ustar.
+ */
 export function renderHeader(entry: TarEntry): Buffer {
   const { path, bytes, modifiedMs, target = '', note } = entry;
   const records = [
@@ -110,7 +113,7 @@ function number(header: Buffer, [at, length]: readonly [number, number]): number
   return value;
 }
 
-/** What the records of a pax header say. @throws Error when they are no records */
+/** Parses the records of a pax header. @throws Error when they are malformed */
 export function parseRecords(body: Buffer): ReadonlyMap<string, string> {
   const records = new Map<string, string>();
   for (let at = 0; at < body.length;) {

@@ -1,10 +1,10 @@
 import { BLOCK_BYTES, paddingOf, type TarItem } from './tar-entry.js';
 import { renderHeader } from './tar-header.js';
 
-/** What was written so far. */
+/** Amount written so far. */
 export interface TarCount {
   entries: number;
-  /** Of all contents. */
+  /** Total size of all contents. */
   contentBytes: number;
 }
 

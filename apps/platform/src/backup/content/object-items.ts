@@ -1,7 +1,7 @@
 import { type ObjectName, type OpenedObject, StoredObjects } from '#lib/embedded-object-store';
 import { noBody, type TarItem } from '../archive/tar-entry.js';
 
-/** What the tar entry of an object cannot say, as JSON in its note. */
+/** Facts about an object for which its tar entry has no field, as JSON in its note. */
 interface ObjectNote extends ObjectName {
   readonly etag: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export class ObjectItems {
     return items;
   }
 
-  /** Whether another portion would have entries. */
+  /** True when another portion would have entries. */
   get hasMore(): boolean {
     return this.#next !== undefined || this.#buckets !== undefined;
   }
@@ -113,7 +113,7 @@ export async function sumOfObjects(folder: string, since?: Date): Promise<number
   return bytes;
 }
 
-/** Writes the entries of a part into the folder of a store that nobody serves. */
+/** Writes the entries of a part into the folder of a store that is not being served. */
 export async function restoreObjects(folder: string, items: AsyncIterable<TarItem>): Promise<void> {
   const objects = new StoredObjects(folder);
   await objects.prepare();

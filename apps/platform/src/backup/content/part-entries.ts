@@ -9,7 +9,10 @@ const DRAFT = /\.(draft|new)$/;
 const NOT_AN_IMAGE = /^images\/((closed|dependencies)\/)?\.|^images\/user-\d+(\/|$)/;
 /** Within an image, or within the packages of one: all above it are folders of the platform. */
 const IN_IMAGE = /^images\/((closed|dependencies)\/[^/]+|(?!(closed|dependencies)\/)[^/]+)\/./;
-/** With one of these Postgres makes links, follows another server, or takes a process of the machine for itself. */
+/**
+ * Files with which Postgres makes links, follows another server, or takes a process of the machine for
+ * itself.
+ */
 const OF_A_SERVER = new Set(['tablespace_map', 'postmaster.pid', 'recovery.signal', 'standby.signal']);
 
 export function isDraft(path: string): boolean {
@@ -26,9 +29,9 @@ function isOfFiles(path: string): boolean {
 }
 
 /**
- * What a part may hold, by the kind of the part: the places in the data folder that "agentplane backup" copies into it.
- * Whoever can write a backup names any path in any part: a link in place of a folder of the platform, or a file that
- * names folders elsewhere (`postgres.location`), would be followed by programs that may be root.
+ * Allowed entries of a part, by its kind: the paths in the data folder that "agentplane backup" copies into
+ * it. A forged backup can name any path in any part: a link in place of a folder of the platform, or a file
+ * that names folders elsewhere (`postgres.location`), would be followed by programs that may be root.
  */
 const MAY_HOLD: Readonly<Record<string, (kind: TarEntry['kind'], path: string) => boolean>> = {
   // places of objects are made of their keys

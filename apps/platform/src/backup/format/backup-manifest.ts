@@ -10,7 +10,7 @@ import { BackupKey, type KeyRecord } from '../part/seal.js';
 /** Version of the layout that this program writes. */
 const FORMAT = 1;
 
-/** What a backup is of, known from its start. */
+/** Origin of a backup, known from its start. */
 export interface BackupHead {
   readonly format: number;
   /** Version of Agentplane that wrote it. */
@@ -19,7 +19,7 @@ export interface BackupHead {
   readonly postgres: string;
   /** `linux-x64` */
   readonly machine: string;
-  /** Where Agentplane was installed: links of images lead there. */
+  /** Folder in which Agentplane was installed: links of images lead there. */
   readonly installation: string;
   /** The data folder. */
   readonly source: string;
@@ -87,7 +87,7 @@ export interface OpenBackup {
 
 /**
  * Reads `backup.json` and checks it.
- * @throws Error when there is none, it was changed, it is of a newer version, or its passphrase is missing or wrong
+ * @throws Error when it does not exist, it was changed, it is of a newer version, or its passphrase is missing or wrong
  */
 export function openBackup(folder: string, passphrase: string | undefined): OpenBackup {
   if (!existsSync(folder)) throw new Error(`the backup ${folder} does not exist`);

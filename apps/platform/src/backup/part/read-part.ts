@@ -18,7 +18,7 @@ interface Place {
 }
 
 /**
- * The entries of a part. No byte is unpacked before the piece that it lies in was compared with its checksum, and no more
+ * The entries of a part. No byte is unpacked before its piece was compared with its checksum, and no more
  * entries and bytes come than the record names.
  * @param onBytes called with the bytes of the file so far
  * @throws DamagedPart
@@ -67,7 +67,7 @@ function wrongCount(
   );
 }
 
-/** Whether the file of a part is there with the right checksums; nothing is unpacked. */
+/** True when the file of a part is there with the right checksums; nothing is unpacked. */
 export async function isWhole(folder: string, record: PartRecord): Promise<boolean> {
   const path = partPath(folder, record);
   let handle: FileHandle | undefined;

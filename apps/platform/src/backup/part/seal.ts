@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
 
-/** How the key of a backup was made from its passphrase. Nothing of it is secret. */
+/** Derivation of a backup's key from its passphrase. Nothing of it is secret. */
 export interface KeyRecord {
   readonly kdf: 'scrypt';
   /** Hex. */
@@ -58,7 +58,7 @@ export class BackupKey {
     return key;
   }
 
-  /** Hex; what nobody without the key can make. */
+  /** Proof of the text, hex; it cannot be made without the key. */
   prove(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('hex');
   }

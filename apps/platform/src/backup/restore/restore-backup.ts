@@ -31,15 +31,15 @@ export interface RestoreRequest {
 }
 
 export interface Restored {
-  /** Where the former folder is, if there was one. */
+  /** New path of the former folder, if there was one. */
   readonly movedTo: string | undefined;
   /** Databases that Postgres recovered. */
   readonly databases: number;
 }
 
-/** May lie in a folder that is empty otherwise. */
+/** Names that a folder may have and still counts as empty. */
 const NOTHING = /^(lost\+found|\.gitignore|lock(\..*)?)$/;
-/** Log of changes of the first start, and some room to work. */
+/** Space for the log of changes of the first start, and some to work with. */
 const SPARE_BYTES = 200e6;
 
 /**
@@ -131,7 +131,7 @@ function makeRoom(paths: DataPaths, { isForced, clock }: RestoreRequest): string
   return aside;
 }
 
-/** What an interrupted restore left. */
+/** Deletes the content of an interrupted restore. */
 function empty({ root }: DataPaths): void {
   if (!isUnfinishedRestore(root)) return;
   removeCluster(root);
@@ -181,7 +181,7 @@ function linkMover({ installation }: BackupManifest): (target: string) => string
   const itself = join(installation, 'node_modules');
   const around = dirname(installation);
   return (target) => {
-    // a package lies in the folder of its packages
+    // a package is in the folder of its packages
     if (target === itself || (target === around && basename(around) === 'node_modules'))
       return packagesOf(INSTALLATION);
     return target.startsWith(`${installation}/`)

@@ -9,19 +9,19 @@ export interface UnpackOptions {
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
   /** Waits for each file to be on the disk. */
   readonly isDurable: boolean;
-  /** Where a link leads from now on. */
+  /** New target of a link. */
   readonly moveLink?: (target: string) => string;
 }
 
 /**
- * Of a mode: no set-user-id, which would be the owner's here, and nothing that everybody may write. An archive that was
- * not made here names any mode.
+ * Permitted bits of a mode: no set-user-id, which would give the rights of the owner here, and no write
+ * access for everybody. An archive that was not made here may name any mode.
  */
 const MODE_BITS = 0o755;
 
 /**
- * Unpacks entries below a root. Links are made last, so that nothing is written through one of this archive; one that
- * lies there already is not followed either, wherever it stands in a path.
+ * Unpacks entries below a root. Links are made last, so that nothing is written through one of this archive;
+ * an existing link is not followed either, wherever it is in a path.
  * @throws Error for a path that leads out of the root
  */
 export async function unpack(items: AsyncIterable<TarItem>, options: UnpackOptions): Promise<void> {

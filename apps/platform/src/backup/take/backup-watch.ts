@@ -2,7 +2,7 @@
 export interface BackupWatch {
   /** Begins a stage; the same name again says more of it. @param expectedBytes undefined where it is not known */
   stage(name: string, expectedBytes: number | undefined): void;
-  /** Of the stage, so far. */
+  /** Bytes of the stage so far. */
   bytes(done: number): void;
   /** Something that a person should know. */
   note(text: string): void;

@@ -19,7 +19,7 @@ export interface BackupSource {
   readonly paths: DataPaths;
   /** Secret. */
   readonly superuserUri: string;
-  /** Whether the platform works; otherwise Postgres alone was started for this. */
+  /** True when the platform works; otherwise only Postgres was started for this. */
   readonly isRunning: boolean;
   /** Its Kubernetes objects are not in its databases, but in a cluster of one's own. */
   readonly hasOwnCluster: boolean;
@@ -27,8 +27,8 @@ export interface BackupSource {
 }
 
 /**
- * The platform over a data folder, whether it runs or not.
- * @throws Error when there is none, it is just starting, or a restore into the folder was not finished
+ * The platform over a data folder, running or not.
+ * @throws Error when it does not exist, it is just starting, or a restore into the folder was not finished
  */
 export async function openSource(
   data: string,

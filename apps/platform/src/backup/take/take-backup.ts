@@ -29,7 +29,7 @@ import type { BackupSource } from './open-source.js';
 
 export interface TakeRequest {
   readonly source: BackupSource;
-  /** Of the backup. */
+  /** Folder of the backup. */
   readonly folder: string;
   /** Goes on with what an interrupted backup left there. */
   readonly isResumed: boolean;
@@ -39,15 +39,15 @@ export interface TakeRequest {
   readonly clock: Clock;
 }
 
-/** Of the objects of one part: so much is copied again after an interruption. */
+/** Objects of one part: this much is copied again after an interruption. */
 const PART_BYTES = 256 << 20;
 /** Clocks of file systems are coarse, and a step back of the clock should cost nothing. */
 const OVERLAP_MS = 60_000;
 
 /**
- * Copies a platform into a folder. What stays when it fails are finished parts and `progress.json`, with which
- * `isResumed` goes on; a whole backup has `backup.json`.
- * @throws Error when the folder cannot be used, and what reading and writing meet
+ * Copies a platform into a folder. A failure leaves finished parts and `progress.json`, from which
+ * `isResumed` continues; a whole backup has `backup.json`.
+ * @throws Error when the folder cannot be used, and errors of reading and writing
  */
 export async function takeBackup(request: TakeRequest): Promise<BackupManifest> {
   const { folder } = request;
@@ -138,7 +138,10 @@ class Taking {
     return manifest;
   }
 
-  /** Of an interrupted backup the parts up to the first that is not whole; each is older than those after it. */
+  /**
+   * Keeps the parts of an interrupted backup up to the first that is not whole; each is older than those
+   * after it.
+   */
   async #keepWhole(): Promise<void> {
     const { folder, watch } = this.#request;
     const whole: PartRecord[] = [];

@@ -6,12 +6,12 @@ export const AGENT_SCHEMA = 'agentplane';
 /** A table whose rows are copied. */
 export interface AgentTable {
   readonly name: string;
-  /** Those that the database does not compute. */
+  /** Columns that the database does not compute. */
   readonly columns: readonly string[];
   /** All columns with their types: two databases of one schema have the same. */
   readonly shape: string;
   readonly hasTriggers: boolean;
-  /** By the column that takes its numbers from it. */
+  /** Sequences, by the column that takes its numbers from them. */
   readonly sequences: readonly string[];
 }
 

@@ -4,16 +4,16 @@ import { databaseSecretName, RESOURCES, SECRETS, workspaceNamespace } from '#lib
 
 export interface WantedDatabase {
   readonly deployment: string;
-  /** Where it is looked for; everywhere when undefined. */
+  /** Workspace in which it is looked up; all when undefined. */
   readonly workspace: string | undefined;
-  /** Of the Postgres as it runs now. */
+  /** Port of the Postgres as it runs now. */
   readonly port: string;
 }
 
 export interface MachineDatabase {
-  /** By the deployment's own role. Secret. */
+  /** URI with the deployment's own role. Secret. */
   readonly uri: string;
-  /** Whether the deployment rests when the platform is started again. */
+  /** True when the deployment is suspended when the platform is started again. */
   readonly isSuspended: boolean;
 }
 

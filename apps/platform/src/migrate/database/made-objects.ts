@@ -4,7 +4,7 @@ import type { Queryable } from '#lib/postgres';
 export interface MadeObject {
   /** `table`, `function`, `extension`, … */
   readonly type: string;
-  /** With its schema, and what it takes, quoted where it must be. */
+  /** Name with its schema and its arguments, quoted where needed. */
   readonly identity: string;
 }
 
@@ -54,7 +54,7 @@ export async function madeObjects(database: Queryable): Promise<readonly MadeObj
   return (await database.query<MadeObject>(OBJECTS)).rows;
 }
 
-/** Those of one database that another does not have under the same name. */
+/** Objects of one database that another does not have under the same name. */
 export function missingIn(
   others: readonly MadeObject[],
   objects: readonly MadeObject[],

@@ -158,7 +158,10 @@ async function fill(
   return counted;
 }
 
-/** What a server writes when it starts is nothing that a person would miss. */
+/**
+ * Requires that the target is empty. Rows that a server writes when it starts do not count: a person would
+ * not miss them.
+ */
 async function requireEmpty(target: Connection, tables: readonly AgentTable[]): Promise<void> {
   for (const { name } of tables) {
     const own = WRITTEN_AT_START[name] ?? 'false';

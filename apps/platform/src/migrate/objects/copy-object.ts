@@ -22,8 +22,8 @@ export type ObjectOutcome =
 type Source = NonNullable<Awaited<ReturnType<StoredObjects['open']>>>;
 
 /**
- * Copies one object under its key, where the key is free, and proves that the bytes arrived: by the name that the store
- * gives their content, or where that is none that follows from them, by reading them back.
+ * Copies one object under its key, if the key is free, and proves that the bytes arrived: by the store's name
+ * of their content, or, where it does not follow from the content, by reading them back.
  * @throws Error when another object has the key, or the bytes there are not those that were sent
  */
 export async function copyObject(
@@ -91,7 +91,7 @@ async function putWhole(source: Source, key: string, { store, bucket }: ObjectTa
 }
 
 async function sendParts(source: Source, key: string, { store, bucket }: ObjectTarget): Promise<Sent> {
-  // of a copy that was killed: nobody else knows their ids
+  // uploads of a copy that was killed: no other program knows their ids
   await store.abortUploadsOf(bucket, key);
   const partBytes = partBytesOf(source.size);
   const hashes = new PartHashes(partBytes);

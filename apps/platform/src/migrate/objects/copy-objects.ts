@@ -16,13 +16,13 @@ export interface CopyOptions {
 export interface ObjectCounts {
   readonly copied: number;
   readonly copiedBytes: number;
-  /** Those that were there already, with the same bytes. */
+  /** Number of objects that were there already, with the same bytes. */
   readonly present: number;
 }
 
 /**
- * Copies objects in the order of their keys, several at a time. One that fails ends the copy after those that are on the
- * way; a repeated copy finds what is there, compares it, and goes on.
+ * Copies objects in the order of their keys, several at a time. A failed object ends the copy after those in
+ * flight; a repeated copy compares the objects that exist, and continues.
  */
 export async function copyObjects(
   objects: StoredObjects,

@@ -1,9 +1,11 @@
 import { createHash, type Hash } from 'node:crypto';
 
-/** What the bytes of an object are known by, at a store that has them and before. */
+/** Hashes of an object's bytes, which are the same at a store and before the copy. */
 export interface ObjectHashes {
   readonly bytes: number;
-  /** What stores call an object that came in parts of this size; one that came at once where it fits into one part. */
+  /**
+   * ETag that stores give an object that came in parts of this size, or at once where it fits into one part.
+   */
   readonly etag: string;
   readonly sha256: string;
 }

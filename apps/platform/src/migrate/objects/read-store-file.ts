@@ -13,7 +13,8 @@ const MEMBERS: Readonly<Record<string, Member>> = {
 };
 
 /**
- * How to reach a store, from a JSON file that its owner wrote. Without keys those of the environment serve.
+ * Settings for reaching a store, from a JSON file that its owner wrote. Without keys those of the environment
+ * are used.
  * @throws Error that names the file and the member, never a value
  */
 export function readStoreFile(file: string): ObjectStoreSettings {

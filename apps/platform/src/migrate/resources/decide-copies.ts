@@ -34,17 +34,17 @@ export interface Adoption {
   readonly owner: { readonly ref: ResourceRef<Untyped>; readonly name: string };
 }
 
-/** What is made of a workspace elsewhere, in this order. */
+/** Copies of a workspace elsewhere, in the order in which they are made. */
 export interface WorkspaceCopies {
   readonly workspace: Draft<Workspace>;
   readonly namespace: string;
   readonly objects: readonly Copy[];
   readonly adoptions: readonly Adoption[];
-  /** What a person has to do, or to know is missing; names only. */
+  /** Tasks for a person, and things that are missing; names only. */
   readonly notes: readonly string[];
 }
 
-/** What the copies are called, and where they come from. */
+/** Names and origin of the copies. */
 export interface CopyTarget {
   /** Name of the workspace there. */
   readonly name: string;

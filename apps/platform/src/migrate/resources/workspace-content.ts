@@ -15,7 +15,7 @@ import {
   workspaceNamespace,
 } from '#lib/resources';
 
-/** A workspace with what lies in its namespace. */
+/** A workspace with the content of its namespace. */
 export interface WorkspaceContent {
   readonly workspace: Workspace;
   readonly secrets: readonly Secret[];

@@ -16,8 +16,9 @@ import type { WorkspaceCopies } from './decide-copies.js';
 export type Progress = (what: string) => void;
 
 /**
- * Makes copies where they are missing. A Workspace that is marked as being copied is the intent: it is written first, and
- * the mark is taken off last. After a crash the same call goes on: what carries the mark of this source is left as it is.
+ * Makes copies where they are missing. A Workspace that is marked as being copied is the intent: it is
+ * written first, and the mark is taken off last. After a crash the same call continues: objects with the mark
+ * of this source are left unchanged.
  * @throws Error when the target has a workspace of that name or tenant, or an object in the way, that is not of this copy
  */
 export async function writeCopies(
