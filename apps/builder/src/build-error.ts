@@ -5,7 +5,7 @@ import type { Shortage } from './watched-disk.js';
 /** Why a build ended, as a sentence for the people whose repository it is. */
 export class BuildError extends Error {
   override readonly name: string = 'BuildError';
-  /** Of the termination message: what the controller makes of the end. */
+  /** Reason in the termination message, from which the controller derives the outcome. */
   readonly reason: string = REASON.buildFailed;
 }
 

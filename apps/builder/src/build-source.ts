@@ -10,7 +10,7 @@ import { type Command, runCommand } from './run-command.js';
 
 type Common = Required<Pick<Command, 'signal' | 'maxFileBytes'>>;
 
-/** Of a shell whose last command was ended because of it. */
+/** Exit code of a shell whose last command was ended by the limit on the size of files. */
 const FILE_TOO_LARGE = 128 + constants.signals.SIGXFSZ;
 
 /**
@@ -36,7 +36,7 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
   print('built');
 }
 
-/** What the lock file of the root asks for, else that of the agent's folder, else nothing. */
+/** Installs by the lock file of the root, else by that of the agent's folder, else nothing. */
 async function install(
   root: string,
   agent: string,

@@ -337,7 +337,7 @@ describe('the builder', () => {
     expect(ended.log).toContain('installing what package-lock.json names with npm');
   });
 
-  /** Of the repository: package.json and a lock file, each with one package and one for development. */
+  /** Locks of the repository: package.json and a lock file, each with one package and one for development. */
   const locks = join(root, 'libs', 'image-store', 'testdata', 'locks');
   const installs = async (manager: string): Promise<void> => {
     const repository = await server.repository(`locked-by-${manager}`);

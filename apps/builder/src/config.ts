@@ -26,12 +26,17 @@ export const CONFIG = {
 
 export type BuilderConfig = Config<typeof CONFIG>;
 
-/** What the working folder may take of the disk: the result, what git keeps of it, and what package managers keep. */
+/**
+ * Maximum disk space of the working folder: the result, the data of git, and the caches of package managers.
+ */
 export function maxFolderBytes({ imageMegabytes }: Pick<BuilderConfig, 'imageMegabytes'>): number {
   return 3 * imageMegabytes * 1_048_576;
 }
 
-/** Of one file; more than the folder may take, so that one which lies in it ends the build by that bound. */
+/**
+ * Maximum size of one file; more than the folder may take, so that a file in the folder ends the build by
+ * that limit.
+ */
 export function maxFileBytes(config: Pick<BuilderConfig, 'imageMegabytes'>): number {
   return maxFolderBytes(config) + 1_048_576;
 }

@@ -7,7 +7,7 @@ import type { BoundedDisk, DiskShare, DiskSpace, Shortage, WatchedDisk } from '.
 const LOOK_MS = 50;
 const FREE: DiskShare = { bytes: 2_147_483_648, files: 100_000 };
 const FREE_SHARE = 0.1;
-/** What a build may still take of a disk that has too little, and that it does not need. */
+/** Space that a build may still take of a disk that has too little, and that it does not need. */
 const BESIDE: DiskShare = { bytes: 104_857_600, files: 10_000 };
 /** A build whose folders take as much of what must stay free is one that filled the disk. */
 const GROWN_SHARE = 0.5;
@@ -60,7 +60,8 @@ export async function requireRoom(disks: readonly BoundedDisk[]): Promise<void> 
 }
 
 /**
- * The error of a full disk for the build that looked: a final one where much of what is missing lies in its own folders.
+ * The error of a full disk for the build that looked: a final one where much of the missing space is in its
+ * own folders.
  * @param taken by these folders
  */
 export function judged(error: DiskFullError, taken: DiskShare): BuildError {

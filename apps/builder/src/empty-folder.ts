@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** Of hundreds of thousands of files; what is left then goes with the pod. */
+/** Time limit for removing hundreds of thousands of files; the rest is deleted with the pod. */
 const MAX_MS = 60_000;
 /** Folders may be closed to their own user, and whatever is named may begin with a dash. */
 const SCRIPT =

@@ -8,17 +8,17 @@ import { emptyFolder } from './empty-folder.js';
 import type { BoundedDisk, WatchedDisk } from './watched-disk.js';
 
 const LOOK_MS = 1_000;
-/** Of the time between two looks, so that a folder of many files is not read all the time. */
+/** Share of the time spent looking, so that a folder of many files is not read all the time. */
 const LOOKING_SHARE = 0.1;
 const BLOCK = 512;
 /** Removed, or replaced by something else, since it was listed. */
 const GONE = ['ENOENT', 'ENOTDIR'];
 /** Three times the most entries of an image: empty files take no bytes, and fill a disk as well. */
 const MAX_FILES = 600_000;
-/** Of a path in a message, in letters. */
+/** Maximum length of a path in a message, in letters. */
 const MAX_SHOWN = 200;
 
-/** What folders may take of the disk together, and the disks that must not be filled from elsewhere. */
+/** Limit of disk space for folders together, and the disks that must not be filled from elsewhere. */
 export interface FolderBound {
   readonly folders: readonly string[];
   readonly maxBytes: number;
@@ -30,17 +30,18 @@ export interface FolderBound {
   readonly end?: () => void;
 }
 
-/** What the folders take, by the last look, or by one under way where that found more already. */
+/** Space taken by the folders, by the last look, or by one in progress that found more already. */
 interface Taken {
   bytes: number;
   files: number;
 }
 
 /**
- * Does something that fills folders, and gives it up once they take more of the disk than they may, or a disk has too
- * little left. Nothing else bounds what a git host sends, or a command writes. It is not waited for then: a command may
- * refuse to end, and ends with the process that started it. What the folders of one that was given up hold is removed at
- * once: where the disk is full, nobody may be able to store that the build has ended.
+ * Does something that fills folders, and gives it up once they take more of the disk than they may, or a disk
+ * has too little left. There is no other limit for what a git host sends, or a command writes. It is not
+ * waited for then: a command may refuse to end, and ends with the process that started it. The folders of one
+ * that was given up are emptied at once: while the disk is full, the end of the build may be impossible to
+ * store.
  * @param perform ends when the signal is aborted
  * @throws BuildError that names the bound, a disk that the build filled, or a folder that cannot be read, DiskFullError
  * for a disk that something else filled
@@ -78,7 +79,7 @@ export async function withinBound<T>(
   }
 }
 
-/** A command that fails because it has no more room says less than the bound. */
+/** Error that names the limit, which explains more than that of a command without space. */
 async function explained(
   error: unknown,
   bound: FolderBound,
@@ -116,7 +117,10 @@ async function watchFolders(bound: FolderBound, taken: Taken, signal: AbortSigna
   }
 }
 
-/** What is removed meanwhile counts for nothing, and a file with several names once. */
+/**
+ * Measures the folders. Files removed meanwhile are not counted, and a file with several names is counted
+ * once.
+ */
 async function requireWithin(
   { folders: roots, maxBytes, maxFiles = MAX_FILES }: FolderBound,
   taken: Taken,

@@ -3,8 +3,9 @@ import { lstatSync, readFileSync } from 'node:fs';
 const STICKY = 0o1000;
 
 /**
- * Whether a folder is the pod's own, and not the machine's, which has a sticky bit for all its users. One in which something
- * of the machine is mounted (a data folder below `/tmp`) is not: what lies there must neither be counted nor removed.
+ * True when a folder is the pod's own, and not the machine's, which has a sticky bit for all its users. One
+ * in which something of the machine is mounted (a data folder below `/tmp`) is not: its content must neither
+ * be counted nor removed.
  */
 export function hasOwnFolder(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });

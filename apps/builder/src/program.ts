@@ -27,7 +27,7 @@ const STEPS: Readonly<Record<string, Step>> = {
 
 interface Step {
   readonly perform: (config: BuilderConfig, signal: AbortSignal) => Promise<void>;
-  /** What its working folder may take. */
+  /** Limit of its working folder. */
   readonly maxBytes: (config: BuilderConfig) => number;
 }
 

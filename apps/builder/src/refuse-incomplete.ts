@@ -4,7 +4,7 @@ type Git = (args: readonly string[], what: string) => Promise<string>;
 
 const SHOWN = 5;
 const SUBMODULE = /^160000 commit [0-9a-f]+\t(.*)$/gm;
-/** How a file begins that LFS keeps elsewhere. */
+/** Beginning of a file whose content LFS keeps elsewhere. */
 const POINTER = 'version https://git-lfs.github.com/spec/v1';
 
 /**

@@ -3,14 +3,17 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { inheritedEnvironment, NODE_MARKS, PROXY_VARIABLES } from '#lib/config';
 
-/** Of the path of a socket, which tools make in `TMPDIR`; Linux takes 107 bytes. */
+/** Maximum length of the path of a socket, which tools make in `TMPDIR`; Linux takes 107 bytes. */
 const LONGEST_TEMPORARY = 85;
 /** The exit code when the program does not exist. */
 export const NOT_FOUND = 127;
-/** Of `ulimit -f` of the shell that POSIX describes. */
+/** Unit of `ulimit -f` in the shell that POSIX describes. */
 const BLOCK = 512;
 
-/** What leads to the network here as it does everywhere else on this machine; nothing of the build's own settings. */
+/**
+ * Variables that lead to the network here as they do everywhere else on this machine; no settings of the
+ * build itself.
+ */
 const INHERITED = [
   ...['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'PIP_CERT'],
@@ -24,7 +27,7 @@ export interface Command {
   readonly args: readonly string[];
   readonly folder: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Of one file: what was removed and is still open lies in no folder. */
+  /** Limit per file: a file that was removed and is still open is in no folder. */
   readonly maxFileBytes: number;
   /** Instead of this program's own output, which is the log of the build. */
   readonly onOutput?: (text: string) => void;
@@ -61,7 +64,7 @@ export function runCommand(command: Command): Promise<number> {
   });
 }
 
-/** What is written to `/tmp` is counted nowhere, and nobody removes it. */
+/** Folders of the build: files in `/tmp` would be neither counted nor removed. */
 function ownFolders(): Readonly<Record<string, string>> {
   const HOME = process.cwd();
   const TMPDIR = join(HOME, 'tmp');

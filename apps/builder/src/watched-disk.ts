@@ -1,10 +1,10 @@
-/** Of a disk, or of a folder on it: bytes, and files with whatever else has a name (inodes). */
+/** Share of a disk, or of a folder on it: bytes, and files with everything else that has a name (inodes). */
 export interface DiskShare {
   readonly bytes: number;
   readonly files: number;
 }
 
-/** What is free of the disk that a folder lies on, and its whole size; `files` 0 where it has no bound of them. */
+/** Free space of a folder's disk, and its whole size; `files` 0 where their number has no limit. */
 export interface DiskSpace {
   readonly free: DiskShare;
   readonly size: DiskShare;
@@ -12,9 +12,9 @@ export interface DiskSpace {
 
 /** A disk that builds must not fill. */
 export interface WatchedDisk {
-  /** What a message calls it. */
+  /** Name in messages. */
   readonly name: string;
-  /** Whether a build cannot do without it: it does not begin when too little is free. */
+  /** True when a build needs it: it does not begin when too little is free. */
   readonly isNeeded: boolean;
   readonly space: () => Promise<DiskSpace>;
 }
@@ -24,7 +24,7 @@ export interface BoundedDisk extends WatchedDisk {
   readonly least: DiskShare;
 }
 
-/** What a disk has too little of. */
+/** Lack of space on a disk. */
 export interface Shortage {
   readonly disk: BoundedDisk;
   readonly what: keyof DiskShare;

@@ -22,7 +22,8 @@ export function layoutOf(folder: string): string {
 }
 
 /**
- * Puts a layer with the content upon the base that lies in the layout. Removes the content, whose bytes are in the layer.
+ * Puts a layer with the content upon the base in the layout. Removes the content, whose bytes are in the
+ * layer.
  * @returns the digest of the image's manifest
  * @throws BuildError
  */

@@ -37,7 +37,7 @@ interface Ended {
   });
   afterAll(() => registry.close());
 
-  /** What a build left. */
+  /** Result of a build. */
   const source = (files: Readonly<Record<string, string>>): string => {
     const path = mkdtempSync(join(folder, 'source-'));
     for (const [name, text] of Object.entries(files)) {

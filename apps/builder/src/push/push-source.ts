@@ -15,11 +15,11 @@ import { Registry } from './registry.js';
 
 const MEGABYTE = 1_048_576;
 const MAX_ENTRIES = 200_000;
-/** Of a base, with what becomes of it on the way. */
+/** Maximum size of a base, with its intermediate forms. */
 const BASE_BYTES = 4096 * MEGABYTE;
 const SHORT = 12;
 
-/** What the working folder may take: the content, its layer plain and packed, and the base. */
+/** Limit of the working folder: the content, its layer plain and packed, and the base. */
 export function maxPushBytes({ imageMegabytes }: Pick<BuilderConfig, 'imageMegabytes'>): number {
   return 3 * imageMegabytes * MEGABYTE + BASE_BYTES;
 }

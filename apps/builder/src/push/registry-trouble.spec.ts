@@ -2,7 +2,7 @@ import { registryTrouble } from './registry-trouble.js';
 
 const IMAGE = 'registry.example.com/team/ws-a/timeout-denied:tag';
 
-/** As skopeo prints it. */
+/** Output of skopeo. */
 const fatal = (text: string): string =>
   `Getting image source signatures\ntime="2026-11-27T10:55:11Z" level=fatal msg=${JSON.stringify(text)}\n`;
 

@@ -20,8 +20,8 @@ const MISSING = /manifest unknown|name unknown|not known|not found/i;
 const MAX_TEXT = 600;
 
 /**
- * What a transfer that failed means. skopeo has one exit code for all failures, and says by text alone what a registry
- * answered.
+ * Error for a transfer that failed. skopeo has one exit code for all failures, and reports a registry's
+ * answer only in text.
  * @param what was attempted, as `pushing IMAGE`
  * @param image a reference, whose own words count for nothing
  * @param errors what skopeo printed
@@ -30,7 +30,7 @@ export function registryTrouble(what: string, image: string, errors: string): Bu
   const message = lastMessage(errors);
   const [, name = image] = /^(.+?)(?::[^:/]+|@.+)?$/.exec(image) ?? [];
   const text = message.replaceAll(name, 'IMAGE');
-  // an address that is refused by a proxy is away as well, so it is looked for first
+  // an address refused by a proxy also matches as unavailable, so it is looked for first
   if (AWAY.test(text))
     return new RegistryUnavailableError(`${what} failed: the registry is unavailable: ${message}`);
   if (REFUSED.test(text))
@@ -41,7 +41,7 @@ export function registryTrouble(what: string, image: string, errors: string): Bu
   return new BuildError(`${what} failed: ${message}`);
 }
 
-/** Of `time="…" level=fatal msg="…"`, the message. */
+/** The message of `time="…" level=fatal msg="…"`. */
 function lastMessage(errors: string): string {
   const lines = errors.split('\n').filter((line) => line.trim() !== '');
   const last = lines.at(-1) ?? 'skopeo ended without a reason';

@@ -13,7 +13,7 @@ const PAUSES_MS = [2_000, 4_000, 8_000, 16_000, 32_000, 60_000];
 interface RegistryTools {
   readonly config: PushConfig;
   readonly clock: Clock;
-  /** Where certificates lie. */
+  /** Folder of certificates. */
   readonly folder: string;
   readonly common: Required<Pick<Command, 'signal' | 'maxFileBytes'>>;
 }
@@ -82,7 +82,7 @@ export class Registry {
   }
 }
 
-/** What comes before the first slash. */
+/** Part before the first slash. */
 function hostOf(image: string): string {
   return image.split('/')[0] ?? '';
 }

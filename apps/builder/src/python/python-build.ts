@@ -21,9 +21,9 @@ export class PythonBuild {
   }
 
   /**
-   * Looks whether the graphs are Python, and whether the machine can run them. What the repository has in `.venv` was made
-   * on another machine and is removed.
-   * @returns undefined for other graphs, and for a configuration that is none yet: a build command may write it
+   * Checks if the graphs are Python, and if the machine can run them. A `.venv` of the repository was made on
+   * another machine and is removed.
+   * @returns undefined for other graphs, and for a configuration that is not valid yet: a build command may write it
    * @throws TerminalError when the machine lacks the Python that they need
    */
   static async begin(configuration: string, common: Common): Promise<PythonBuild | undefined> {

@@ -10,8 +10,8 @@ export interface AgentPython {
 }
 
 /**
- * What a graph configuration says of Python; undefined where its graphs are not Python.
- * @throws TerminalError when it is none
+ * Python settings of a graph configuration; undefined where its graphs are not Python.
+ * @throws TerminalError when it is malformed
  */
 export function readAgentPython(path: string): AgentPython | undefined {
   const { python } = parseGraphConfiguration(readFileSync(path, 'utf8'), ['javascript', 'python']);
