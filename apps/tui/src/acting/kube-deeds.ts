@@ -25,7 +25,7 @@ export interface KubeDeedsOptions {
   readonly pulse: PulsePlace | undefined;
 }
 
-/** What the screen asks for, done by the API server and REST. */
+/** Actions of the screen, done by the API server and REST. */
 export class KubeDeeds implements Deeds {
   readonly #options: KubeDeedsOptions;
   readonly #rights: Rights;

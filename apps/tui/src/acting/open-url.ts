@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Hands } from '../views/row-action.js';
 
-/** What of the environment says whether there is a browser. */
+/** Settings of the environment that tell if there is a browser. */
 export interface BrowserSettings {
   readonly browser: string | undefined;
   readonly display: string | undefined;
@@ -20,7 +20,7 @@ export function browserCommand(
   return display === undefined && waylandDisplay === undefined ? undefined : ['xdg-open'];
 }
 
-/** Opens addresses by a command; copies them where there is none, or where it cannot be started. */
+/** Opens addresses by a command; copies them without one, or where it cannot be started. */
 export function urlOpener({
   command,
   copy,

@@ -2,7 +2,7 @@ import type { KubeClient } from '#lib/kube';
 import type { Clock } from '#lib/time';
 import type { Right } from '../views/row-action.js';
 
-/** How long an answer holds. */
+/** Time for which an answer holds. */
 const KEPT_MS = 60_000;
 
 interface Known {
@@ -13,8 +13,8 @@ interface Known {
 }
 
 /**
- * What the account may do, asked with SelfSubjectAccessReviews, each once a minute. A review that fails counts as
- * allowed: the API server decides again when the thing is done.
+ * Rights of the account, asked with SelfSubjectAccessReviews, each once a minute. A review that fails counts
+ * as allowed: the API server decides again when the action is performed.
  */
 export class Rights {
   readonly #client: Pick<KubeClient, 'raw'>;
@@ -26,7 +26,7 @@ export class Rights {
     this.#clock = clock;
   }
 
-  /** Whether it is known to be refused; asks when it is not known. */
+  /** True when it is known to be refused; asks when it is not known. */
   isDenied(right: Right, namespace: string | undefined): boolean {
     return this.#review(right, namespace).isAllowed === false;
   }

@@ -112,7 +112,7 @@ export class OrderedRows {
     this.#entries.splice(this.#placeOf(entry), 0, entry);
   }
 
-  /** Where the entry is, or would be. */
+  /** Index at which the entry is, or would be. */
   #placeOf(entry: Entry): number {
     let low = 0;
     let high = this.#entries.length;

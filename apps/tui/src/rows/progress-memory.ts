@@ -1,7 +1,7 @@
 import type { Change } from '#lib/kube';
 import type { Item } from '../world/items.js';
 
-/** How far something is, as its status reports it. */
+/** Progress of an object, as its status reports it. */
 export interface Progress {
   readonly rows: number;
   readonly bytes: number;
@@ -30,8 +30,8 @@ const KEPT_SAMPLES = 12;
 const STALE_MS = 15_000;
 
 /**
- * How exports grew: rates, time left, and the highest percentage. Takes changes as they come, one sample for each that
- * moved something, and forgets what was deleted.
+ * Growth of exports: rates, time left, and the highest percentage. Takes changes as they come, one sample for
+ * each that moved something, and forgets deleted ones.
  */
 export class ProgressMemory {
   readonly #remembered = new Map<string, Remembered>();

@@ -1,6 +1,6 @@
 import type { Item } from '../world/items.js';
 
-/** What the filter asks of a row. */
+/** Texts of a row that the filter searches. */
 export interface Searchable {
   /** Everything that its cells say, in lower case. */
   readonly text: string;

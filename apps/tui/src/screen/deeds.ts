@@ -3,7 +3,7 @@ import type { Right } from '../views/row-action.js';
 import type { View } from '../views/view.js';
 import type { Item } from '../world/items.js';
 
-/** What was done, or why not. */
+/** Result of an action, or the reason why it was not done. */
 export interface Outcome {
   readonly text: string;
   readonly isProblem: boolean;
@@ -11,7 +11,7 @@ export interface Outcome {
 
 /** Everything that the screen asks for beside rows: what changes something, and what is read once. */
 export interface Deeds {
-  /** Whether the account is known not to be allowed something. */
+  /** True when the account is known not to be allowed something. */
   isDenied(right: Right, namespace: string | undefined): boolean;
   perform(view: View, action: string, items: readonly Item[], answer: string): Promise<Outcome>;
   /** @param suspend gives the terminal away while it runs */

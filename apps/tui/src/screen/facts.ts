@@ -7,7 +7,7 @@ import type { Deeds } from './deeds.js';
 import { columnsOf } from './row-texts.js';
 import type { ShownRows } from './rows-cache.js';
 
-/** Whether rows of several namespaces are shown. */
+/** True when rows of several namespaces are shown. */
 export function isQualified(session: Session): boolean {
   return (topFrame(session).scope?.namespace ?? session.namespace) === undefined;
 }
@@ -26,7 +26,7 @@ export function sortKeysOfTable(session: Session, view: View): ReadonlyMap<strin
   );
 }
 
-/** What keys must know of the table on top. */
+/** Facts about the table on top that keys depend on. */
 export function factsOf(
   session: Session,
   { view, rows, items }: ShownRows,

@@ -38,7 +38,7 @@ export function followLines(
   return () => ends.forEach((end) => end());
 }
 
-/** Undefined for a change that nobody must hear of. */
+/** Line about a change; undefined for a change that is not worth one. */
 function sayingOf(view: View, change: Change<Item>): string | undefined {
   const { object } = change;
   if (view.isOf && !view.isOf(object)) return undefined;

@@ -8,7 +8,7 @@ import { TABLE_KEYS } from '../session/table-keys.js';
 import { getView } from '../views/all-views.js';
 import type { Items } from '../world/items.js';
 
-/** Where one is: program, namespace, server, time; in red what is wrong. */
+/** Current place: program, namespace, server, time; trouble in red. */
 export function TopBar(props: {
   readonly place: string;
   readonly now: Date;

@@ -9,7 +9,7 @@ import type { World } from '../world/items.js';
 import { columnsOf } from './row-texts.js';
 import { RowsCache } from './rows-cache.js';
 
-/** What stands there without a terminal, each view under its own heading. */
+/** Views printed without a terminal, each under its own heading. */
 export const PRINTED = ['deployments', 'revisions', 'exports', 'runs'];
 const GAP = '  ';
 const LIST_MS = 10_000;

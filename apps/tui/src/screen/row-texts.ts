@@ -20,7 +20,7 @@ export function columnsOf(
   return [...(name ? [name] : []), ...(look.isQualified ? [NAMESPACE] : []), state, ...shown];
 }
 
-/** How a filter reads the rows of a view. */
+/** Function by which a filter reads the rows of a view. */
 export function searchOf(view: View, look: Look, texts: SearchTexts): (item: Item) => Searchable {
   const columns = new Map(view.columns.map((column) => [column.heading.toLowerCase(), column]));
   return (item) => ({
@@ -40,7 +40,10 @@ function labelOf({ metadata: { labels = {} } }: Item, name: string): string | un
   return labels[name] ?? Object.entries(labels).find(([key]) => key.toLowerCase() === name)?.[1];
 }
 
-/** What a filter without `=` searches: name, namespace, state, message, and cells that do not change by themselves. */
+/**
+ * Text that a filter without `=` searches: name, namespace, state, message, and cells that do not change by
+ * themselves.
+ */
 export function searchTexts(view: View, look: Look): SearchTexts {
   const columns = view.columns.filter(({ isLive }) => !isLive);
   return new SearchTexts((item) => {

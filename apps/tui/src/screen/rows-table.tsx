@@ -18,7 +18,7 @@ export function RowsTable(props: {
   readonly look: Look;
   readonly width: number;
   readonly height: number;
-  /** Of the window, kept from one frame to the next. */
+  /** First row of the window, kept from one frame to the next. */
   readonly firstRow: RefObject<number>;
 }): ReactNode {
   const { session, shown, look, width, height, firstRow } = props;

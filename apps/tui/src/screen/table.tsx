@@ -27,7 +27,7 @@ export interface ShownRow {
 export interface TableProps {
   readonly placement: Placement;
   readonly rows: readonly ShownRow[];
-  /** With the arrow of the sorted column. */
+  /** Headings with the arrow of the sorted column. */
   readonly headings: readonly string[];
   /** Lines for rows. */
   readonly height: number;

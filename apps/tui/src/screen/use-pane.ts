@@ -6,7 +6,7 @@ import { findLines, layLines } from './pane.js';
 import type { ShownRows } from './rows-cache.js';
 import { useText } from './use-text.js';
 
-/** The text on top as it lies on the screen; empty while there is none. */
+/** The text on top in its layout on the screen; empty without one. */
 export interface ReadPane {
   readonly laid: readonly string[];
   readonly lines: number;

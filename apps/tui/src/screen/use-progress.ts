@@ -4,7 +4,7 @@ import { type BulkExport, RESOURCES } from '#lib/resources';
 import { ProgressMemory } from '../rows/progress-memory.js';
 import type { World } from '../world/items.js';
 
-/** What is remembered of how exports and their runs grow, from the moment a namespace is looked at. */
+/** Memory of how exports and their runs grow, from the moment a namespace is looked at. */
 export function useProgress(world: World, namespace: string | undefined, clock: Clock): ProgressMemory {
   const memory = useMemo(() => new ProgressMemory(), [world, namespace]);
   useEffect(() => {

@@ -2,8 +2,8 @@
 const REPORT = /\u001b\[<(\d+);\d+;(\d+)M/g;
 
 /**
- * What the mouse did in some input, named as keys are: `wheelup`, `wheeldown`, `click-LINE` with lines counted from 1.
- * Releases and other buttons have no names.
+ * Mouse events in some input, named as keys are: `wheelup`, `wheeldown`, `click-LINE` with lines counted from
+ * 1. Releases and other buttons have no names.
  */
 export function mouseNamesOf(input: string): readonly string[] {
   return [...input.matchAll(REPORT)].flatMap(

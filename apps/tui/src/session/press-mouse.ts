@@ -4,10 +4,10 @@ import { type Facts, type Pressed, type Session, withFrame } from './session.js'
 const WHEEL_STEP = 3;
 const MOUSE = /^(?:wheel(?<wheel>up|down)|(?<click>click|double)-(?<line>\d+))$/;
 
-/** What a key does. */
+/** Effect of a key. */
 type PressKey = (session: Session, name: string, facts: Facts) => Pressed;
 
-/** What the mouse does; undefined for the name of a key. Questions and what is typed are left to the keys. */
+/** Effect of the mouse; undefined for the name of a key. Questions and text input are left to the keys. */
 export function pressMouse(
   session: Session,
   name: string,

@@ -4,7 +4,7 @@ import { newFrame, newPane, newSession, type Pressed, type Session, withoutOverl
 const QUIT = ['q', 'q!', 'quit', 'exit'];
 const COMMANDS = ['help', 'pulse', 'quit'];
 
-/** What may follow a text in the prompt, the likeliest first; whole texts. */
+/** Completions of a text in the prompt, the likeliest first; whole texts. */
 export function completions(text: string, namespaces: readonly string[]): readonly string[] {
   const [word = '', ...rest] = text.split(' ');
   if (rest.length === 0) {
@@ -20,7 +20,7 @@ export function completions(text: string, namespaces: readonly string[]): readon
     .slice(0, 8);
 }
 
-/** Whether a text is complete; of another one Enter takes the completion that is offered first. */
+/** True when a text is complete; for an incomplete one Enter takes the first completion. */
 export function isCommand(text: string): boolean {
   const [word = ''] = text.trim().toLowerCase().split(/\s+/);
   return word === '' || [...QUIT, ...COMMANDS, 'pulses'].includes(word) || findView(word) !== undefined;

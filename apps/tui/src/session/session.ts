@@ -11,7 +11,7 @@ export interface Frame {
   readonly view: string;
   readonly scope?: Scope;
   readonly filter: string;
-  /** By heading; undefined: the order of the view. */
+  /** Sort order by heading; undefined: the order of the view. */
   readonly sort?: { readonly heading: string; readonly isDescending: boolean };
   readonly cursor: Cursor;
   /** Columns behind the name that are moved out at the left. */
@@ -22,7 +22,7 @@ export interface Frame {
 /** A text that is read: its first line on the screen, and what is searched in it. */
 export interface Pane {
   readonly text: TextKind | 'pulse';
-  /** Of the row that it is about; empty for none. */
+  /** Key of the row that it is about; empty for none. */
   readonly key: string;
   readonly title: string;
   /** `end` follows what comes. */
@@ -31,11 +31,11 @@ export interface Pane {
   readonly isWrapped: boolean;
   readonly search: string;
   readonly isSearching: boolean;
-  /** Of logs: milliseconds back; undefined: all that is kept. */
+  /** Age limit of logs in milliseconds; undefined: all that is kept. */
   readonly sinceMs?: number;
 }
 
-/** What lies above the table and takes the keys. */
+/** Overlay above the table that takes the keys. */
 export type Overlay =
   | { readonly kind: 'prompt'; readonly text: string; readonly choice: number; readonly from?: Pane }
   | { readonly kind: 'filter' }
@@ -49,7 +49,7 @@ export type Overlay =
     }
   | { readonly kind: 'pane'; readonly pane: Pane };
 
-/** What was done, or why it was not; goes with the next key. */
+/** Result of an action, or the reason why it was not done; disappears with the next key. */
 export interface Notice {
   readonly text: string;
   readonly isProblem: boolean;
@@ -66,7 +66,7 @@ export interface Session {
   readonly notice?: Notice | undefined;
 }
 
-/** What a key asks of the program, beside another session. */
+/** Effect of a key on the program, beside another session. */
 export type Effect =
   | { readonly kind: 'quit' }
   | {
@@ -83,7 +83,7 @@ export interface Pressed {
   readonly effect?: Effect;
 }
 
-/** What keys must know of the rows and the screen. */
+/** Facts about the rows and the screen that keys depend on. */
 export interface Facts {
   readonly size: number;
   readonly keyAt: (index: number) => string | undefined;
@@ -96,7 +96,7 @@ export interface Facts {
   readonly columns: number;
   /** Sorting letters of the headings that are shown. */
   readonly sortKeys: ReadonlyMap<string, string>;
-  /** Where Enter leads from a row. */
+  /** Step that Enter takes from a row. */
   readonly stepOf: (key: string) => Step | undefined;
   /** Why an action of the view cannot be done to a row; undefined when it can. */
   readonly refusalOf: (action: string, key: string) => string | undefined;

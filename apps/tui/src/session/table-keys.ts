@@ -14,15 +14,15 @@ import {
   withFrame,
 } from './session.js';
 
-/** What a key does; the help and the footer are made from the same entries. */
+/** Effect of a key; the help and the footer are made from the same entries. */
 export interface KeyBinding {
   readonly keys: readonly string[];
   readonly label: string;
-  /** In the help. */
+  /** Text in the help. */
   readonly about: string;
-  /** In the footer, which has room for the most needed alone. */
+  /** Text in the footer, which has space for the most needed keys only. */
   readonly short?: string;
-  /** Whether the view has it. */
+  /** Returns true when the view has it. */
   readonly isOffered?: (session: Session) => boolean;
   readonly press: (session: Session, facts: Facts) => Pressed;
 }
@@ -61,7 +61,7 @@ function hasText(text: TextKind): (session: Session) => boolean {
 
 const isKube = (session: Session): boolean => getView(topFrame(session).view).source.kind === 'kube';
 
-/** Where Enter leads. */
+/** Takes the step of Enter. */
 function enter(session: Session, key: string, { stepOf }: Facts): Pressed {
   const step = stepOf(key);
   switch (step?.kind) {

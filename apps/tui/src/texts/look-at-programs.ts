@@ -11,14 +11,14 @@ import { metricsAddressOf, scrapeProgram } from './scrape-program.js';
 const EVERY_MS = 2_000;
 const PATIENCE_MS = 1_500;
 
-/** Where the programs of a platform on this machine report. */
+/** Addresses at which the programs of a platform on this machine report. */
 export interface PulsePlace {
   /** Addresses of `/metrics` by program. */
   readonly addresses: Readonly<Record<string, string>>;
   readonly dataFolder: string;
 }
 
-/** What a look is taken with. */
+/** Dependencies of a look. */
 interface Looking {
   readonly client: KubeClient;
   readonly rest: RestRequests | undefined;

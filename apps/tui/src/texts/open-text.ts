@@ -18,13 +18,13 @@ import { useLines } from './use-lines.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
 
-/** What texts are read with. */
+/** Dependencies for reading texts. */
 export interface Reading {
   readonly client: KubeClient;
   readonly rest: RestRequests | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Of logs: milliseconds back. */
+  /** Age limit of logs in milliseconds. */
   readonly sinceMs: number | undefined;
 }
 
@@ -62,7 +62,7 @@ function refOf({ source, name }: View): ResourceRef {
   throw new Error(`${name} are no objects of the Kubernetes API`);
 }
 
-/** As the API server has it; who wrote which field is left out. */
+/** Object as the API server has it, without the record of the fields' managers. */
 async function fetchObject(ref: ResourceRef, item: Item, { client, signal }: Reading): Promise<Untyped> {
   const object = await client.get(ref as ResourceRef<Untyped>, keyOf(item), { signal });
   const { managedFields: _, ...metadata } = object.metadata as Untyped['metadata'] & {

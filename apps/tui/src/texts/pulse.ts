@@ -10,7 +10,7 @@ export interface Look {
   readonly programs: ReadonlyMap<string, Scrape>;
   /** Programs that did not answer. */
   readonly silent: readonly string[];
-  /** What is open or not kept, with what mends it. */
+  /** Open access and data that is not kept, with the remedy. */
   readonly warnings: readonly string[];
   readonly disk: { readonly usedBytes: number; readonly allBytes: number } | undefined;
 }

@@ -3,12 +3,12 @@ import { parseExposition, type Scrape } from './exposition.js';
 
 /** The port's number in the pod. */
 const METRICS_PORT = '9464';
-/** Of one answer, some hundred times what a program of the platform has to say. */
+/** Maximum size of one answer, some hundred times that of a program of the platform. */
 const MAX_BYTES = 4_194_304;
 
 /**
- * Where a pod of this machine shows its metrics, by the note of its node. Who may change the pod can write another, and is
- * believed as far as the number of a port goes.
+ * Metrics address of a pod of this machine, by the note of its node. An editor of the pod can write another
+ * note, so only its port number is used.
  */
 export function metricsAddressOf({ metadata, status }: Pod): string | undefined {
   const noted = metadata.annotations?.[ANNOTATION.loopbackPorts];

@@ -2,7 +2,7 @@ import { workspaceLines } from '#lib/object-text';
 import type { Workspace } from '#lib/resources';
 import { readWorkspace, type RestRequests } from '#lib/rest-client';
 
-/** What a workspace may use and uses. REST answers it for the workspace of its key alone. */
+/** Limits and usage of a workspace. REST answers them only for the workspace of its key. */
 export async function useLines(
   { metadata, spec }: Workspace,
   { rest }: { readonly rest: RestRequests | undefined },

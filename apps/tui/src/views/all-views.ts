@@ -24,7 +24,7 @@ export const VIEWS: readonly View[] = [
   KEYS,
 ];
 
-/** By its name or an alias. */
+/** Finds a view by its name or an alias. */
 export function findView(word: string): View | undefined {
   return VIEWS.find(({ name, aliases }) => name === word || aliases.includes(word));
 }

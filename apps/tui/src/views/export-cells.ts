@@ -15,7 +15,7 @@ function stateOf(item: Exporting): ReturnType<typeof exportState> {
 
 const WAITING: ReadonlySet<string> = new Set([REASON.queued, REASON.awaitingPlace, REASON.waitingForWindow]);
 
-/** Whether it moves at present. */
+/** True when it moves at present. */
 function isRunning(item: Exporting): boolean {
   const { tone, word } = stateOf(item);
   return tone === 'busy' && !WAITING.has(word);
@@ -70,7 +70,9 @@ export const PROGRESS_COLUMNS: readonly Column<Exporting>[] = [
   { heading: 'LEFT', cell: leftCell, align: 'right', isLive: true },
 ];
 
-/** What runs first, then what failed lately, what waits, and what ended; in each the newest first. */
+/**
+ * Rank of exports: running first, then recently failed, then waiting, then ended; in each the newest first.
+ */
 export function exportRank(item: Exporting): string {
   const { tone } = stateOf(item);
   const group = isRunning(item) ? 0 : tone === 'busy' ? 1 : tone === 'bad' ? 2 : 3;

@@ -3,7 +3,7 @@ import type { ResourceRef } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Item } from '../world/items.js';
 
-/** What an account must be allowed; asked for with a SelfSubjectAccessReview. */
+/** Right that an account needs; asked for with a SelfSubjectAccessReview. */
 export interface Right {
   readonly verb: 'patch' | 'delete' | 'create' | 'get';
   readonly ref: Pick<ResourceRef, 'group' | 'plural'>;
@@ -12,14 +12,14 @@ export interface Right {
 
 /** Something that is done to a row. */
 export interface RowAction<T extends Item = Item> {
-  /** As `keyNameOf` names keys. */
+  /** Name of the key, in the form of `keyNameOf`. */
   readonly key: string;
   /** A verb and what it does, for help, footer and confirmation. */
   readonly word: string;
   readonly about: string;
   /** Undefined: only REST is asked, which answers for itself. */
   readonly right?: Right;
-  /** What it costs; asked before it is done. */
+  /** Consequence; confirmed by the user before the action is performed. */
   readonly danger?: string;
   /** A number is asked for first. */
   readonly asks?: string;
@@ -29,11 +29,11 @@ export interface RowAction<T extends Item = Item> {
   readonly perform: { of(item: T, hands: Hands, answer: string): Promise<string> }['of'];
 }
 
-/** What actions work with. */
+/** Dependencies of actions. */
 export interface Hands {
   readonly client: KubeClient;
   readonly newId: () => string;
-  /** Opens an address in a browser, or copies it where there is none; what was done, in the past tense. */
+  /** Opens an address in a browser, or copies it without one; returns the result in the past tense. */
   readonly openUrl: (url: string) => Promise<string>;
   /** Undefined when no address of REST is known. */
   readonly rest: RestRequests | undefined;

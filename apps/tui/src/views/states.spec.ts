@@ -23,7 +23,7 @@ import type { View } from './view.js';
 
 const CRDS = resolve(import.meta.dirname, '..', '..', '..', '..', 'crds');
 
-/** What `kubectl get` shows of a kind under REASON, from the columns of its CRD. */
+/** Text that `kubectl get` shows of a kind under REASON, from the columns of its CRD. */
 function kubectlReason(view: View, item: Item): unknown {
   const plural = view.source.kind === 'kube' ? view.source.ref.plural : '';
   const crd = parse(readFileSync(join(CRDS, `agentplane.dev_${plural}.yaml`), 'utf8')) as {

@@ -8,7 +8,7 @@ import type { RowAction } from './row-action.js';
 /** A function of one row; a view of one type of items serves wherever a view of any items does. */
 export type OfItem<T, R> = { of(item: T): R }['of'];
 
-/** What cells are made with. */
+/** Dependencies of cells. */
 export interface Look {
   readonly now: Date;
   readonly nowMs: number;
@@ -21,7 +21,7 @@ export interface Column<T extends Item = Item> {
   /** In capitals; in lower case also the key of `key=value` in the filter. */
   readonly heading: string;
   readonly cell: { of(item: T, look: Look): string }['of'];
-  /** What rows are sorted by; the cell’s text when absent. */
+  /** Value by which rows are sorted; the cell’s text when absent. */
   readonly rank?: OfItem<T, Rank>;
   /** Shown with Ctrl-W only. */
   readonly isWide?: boolean;
@@ -42,7 +42,7 @@ export interface Scope {
 /** Texts about one row. */
 export type TextKind = 'describe' | 'yaml' | 'logs' | 'previous' | 'errors' | 'files' | 'trace' | 'use';
 
-/** Where Enter leads. */
+/** Destination of Enter. */
 export type Step =
   | { readonly kind: 'view'; readonly view: string; readonly scope: Scope }
   | { readonly kind: 'text'; readonly text: TextKind }
@@ -53,20 +53,20 @@ export type Step =
  * it.
  */
 export interface View<T extends Item = Item> {
-  /** What `:` calls it, and the title of the table. */
+  /** Name for `:`, and the title of the table. */
   readonly name: string;
   /** Other words for it; those of kubectl among them. */
   readonly aliases: readonly string[];
   readonly about: string;
   readonly source: Source;
-  /** Of several views of one source. */
+  /** Filter for several views of one source. */
   readonly isOf?: OfItem<T, boolean>;
   readonly state: OfItem<T, ShownState>;
   /** The name first; it stays when the others are moved aside. */
   readonly columns: readonly Column<T>[];
   /** Without a chosen column; by name when absent. */
   readonly order?: OfItem<T, Rank>;
-  /** What a scope or a filter may name beside columns and labels. */
+  /** Fields that a scope or a filter may name beside columns and labels. */
   readonly fields?: Readonly<Record<string, OfItem<T, string | undefined>>>;
   readonly enter?: OfItem<T, Step | undefined>;
   /** Pods whose logs are those of the row. */
@@ -74,7 +74,7 @@ export interface View<T extends Item = Item> {
   /** Which texts there are about a row, beside describe and YAML. */
   readonly texts?: readonly TextKind[];
   readonly actions: readonly RowAction<T>[];
-  /** What to do to get rows, when there are none. */
+  /** Advice on getting rows, when there are none. */
   readonly hint: string;
 }
 

@@ -4,16 +4,16 @@ import type { KubeObject, ResourceRef } from '#lib/resources';
 /** Anything that a view lists: an object of the API server, or a row of REST in the same clothes. */
 export type Item = KubeObject;
 
-/** Where the rows of a view come from. */
+/** Source of a view's rows. */
 export type Source =
   { readonly kind: 'kube'; readonly ref: ResourceRef } | { readonly kind: 'rest'; readonly name: RestList };
 
-/** What only REST lists. */
+/** Lists that only REST has. */
 export type RestList = 'keys' | 'traces';
 
 /** The items of one source as they are now, and each change as it comes. */
 export interface Items {
-  /** Whether everything has been listed once. */
+  /** True when everything has been listed once. */
   readonly hasSynced: boolean;
   /** Why nothing can be listed, such as a missing key; undefined while all is well. */
   readonly problem?: string | undefined;

@@ -32,9 +32,10 @@ interface Followed extends StoppableItems {
 }
 
 /**
- * One informer for each kind and namespace, started when a view first asks for it. An informer that nothing asks for
- * any more goes on, so that coming back costs nothing, until there are `MOST_FOLLOWED`. What an account may not read is
- * the trouble of that kind alone; when no kind can be followed, it is the world's.
+ * One informer for each kind and namespace, started when a view first asks for it. An informer that is not
+ * used any more keeps running, so that coming back costs nothing, until there are `MOST_FOLLOWED`. A kind
+ * that an account may not read is the trouble of that kind alone; when no kind can be followed, it is the
+ * world's.
  */
 export class KubeWorld implements World {
   readonly #options: KubeWorldOptions;
@@ -58,7 +59,7 @@ export class KubeWorld implements World {
     return this.#revision;
   }
 
-  /** What keeps every kind from being followed; undefined while any can be. */
+  /** Trouble that keeps every kind from being followed; undefined while any can be. */
   get problem(): string | undefined {
     const problems = [...this.#followed.values()].flatMap(({ isWatch, problem }) =>
       isWatch ? [problem] : [],
