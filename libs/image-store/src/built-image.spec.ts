@@ -161,7 +161,7 @@ if (!python) process.stderr.write('SKIPPED: builds of Python: AGENTPLANE_TEST_PY
     process.env = before;
   });
 
-  /** What a build left, with packages for a Python. */
+  /** Result of a build with packages for a Python. */
   const pythonBuild = (version: string | undefined, asked?: string, graphConfig?: string) => {
     const build = newBuild(graphConfig);
     const { source } = build;

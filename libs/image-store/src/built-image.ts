@@ -16,7 +16,7 @@ import { requireImportable } from './require-importable.js';
 import { requireLibraries } from './require-libraries.js';
 import { type TakeLimits, takeContent } from './take-content.js';
 
-/** What a build left, and for whom. */
+/** Result of a build and its recipient. */
 export interface BuiltFolder {
   readonly source: string;
   /** Path of the graph configuration in it. */
@@ -26,7 +26,7 @@ export interface BuiltFolder {
   readonly namespace: string;
   /** The uid of the cluster whose revisions name it: it is removed once none of these does. */
   readonly cluster: string;
-  /** Of all built images of the namespace, this one included. */
+  /** Limit for all built images of the namespace, this one included. */
   readonly maxNamespaceBytes: number;
 }
 
@@ -62,11 +62,11 @@ export async function storeBuilt(
   });
 }
 
-/** What was taken of a build. */
+/** Content taken from a build. */
 export interface TakenAgent {
   /** `sha256:HEX` of what was copied. */
   readonly content: string;
-  /** Of its files, and a block for each entry. */
+  /** Size of its files, and a block for each entry. */
   readonly bytes: number;
   /** The folder of the graph configuration in the copy. */
   readonly agent: string;
@@ -127,7 +127,7 @@ function digestOf(parts: readonly string[]): string {
     .digest('hex')}`;
 }
 
-/** Whether packages are found from the agent's folder, in it or above it up to the root. */
+/** True when packages are found from the agent's folder, in it or above it up to the root. */
 function hasPackages(root: string, agent: string): boolean {
   for (let folder = agent; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'node_modules'))) return true;

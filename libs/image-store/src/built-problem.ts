@@ -1,7 +1,7 @@
 import { TerminalError, WaitingError } from '#lib/errors';
 import { REASON } from '#lib/resources';
 
-/** Of the machine, and of the moment: another attempt may succeed. */
+/** Errors of the machine and of the moment: another attempt may succeed. */
 const PASSING: ReadonlySet<string> = new Set([
   ...['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY', 'EINTR', 'EROFS'],
 ]);

@@ -6,16 +6,16 @@ import { inPartial, moveInto, partialPath } from './partial-folder.js';
 import { removeTree } from './remove-tree.js';
 import { lockStore } from './store-lock.js';
 
-/** Who opens an image. */
+/** Namespace and user that open an image. */
 export interface ImageReader {
   readonly namespace: string;
   /** The group of its processes; undefined where these are of the platform's own user. */
   readonly gid: number | undefined;
 }
 
-/** What is noted of a content that a build left. */
+/** Note on a content that a build left. */
 export interface BuiltNote {
-  /** Of its files. */
+  /** Size of its files. */
   readonly bytes: number;
   /** The uid of the cluster whose revisions name it; those of another cannot know whether it is in use. */
   readonly cluster: string;
@@ -91,7 +91,8 @@ export class ClosedContents {
   }
 
   /**
-   * Keeps what a build made, and gives it to a namespace: both at once, so that nobody removes it in between.
+   * Keeps the result of a build, and gives it to a namespace: both at once, so that it cannot be removed in
+   * between.
    * @param judge gets the bytes of all built contents of the namespace, with this one; may throw
    */
   async keepBuilt(
@@ -119,7 +120,7 @@ export class ClosedContents {
     }
   }
 
-  /** What builds of a cluster gave, but not lately. */
+  /** Contents given by builds of a cluster, except recent ones. */
   async listGiven(cluster: string): Promise<readonly GivenContent[]> {
     return [...(await this.list())].flatMap(([digest, access]) =>
       this.#givenBefore(access, cluster).map((namespace) => ({ digest, namespace })),
@@ -156,7 +157,7 @@ export class ClosedContents {
     return taken;
   }
 
-  /** What users of a namespace have of a content: one for each service account. */
+  /** Copies of a content for users of a namespace: one for each service account. */
   async #copiesOf({ digest, namespace }: GivenContent): Promise<readonly string[]> {
     const copies: string[] = [];
     for (const user of (await readdir(this.#store)).filter((name) => USER.test(name))) {
@@ -175,7 +176,7 @@ export class ClosedContents {
     return gid === undefined ? kept : this.#copyFor({ namespace, gid }, digest);
   }
 
-  /** What is noted of all contents, by digest. */
+  /** Notes on all contents, by digest. */
   async list(): Promise<ReadonlyMap<string, Access>> {
     const all = new Map<string, Access>();
     for (const name of existsSync(this.folder) ? await readdir(this.folder) : []) {
@@ -193,7 +194,7 @@ export class ClosedContents {
     return namespaces.filter((name) => Date.parse(given.get(name) ?? built.at) < lately);
   }
 
-  /** Of all contents that builds gave a namespace, but one. */
+  /** Size of all contents that builds gave a namespace, except one. */
   async #builtBytes(namespace: string, besides: string): Promise<number> {
     let bytes = 0;
     for (const [digest, { namespaces, built }] of await this.list())
@@ -262,7 +263,10 @@ export class ClosedContents {
   }
 }
 
-/** Whose a room is. Never half written: copies of a room that is nobody's are not taken back. */
+/**
+ * Notes the namespace of a folder of copies. Never half written: copies in a folder without a namespace are
+ * not taken back.
+ */
 async function noteNamespace(room: string, namespace: string): Promise<void> {
   const path = join(room, NAMESPACE);
   if ((await readFile(path, 'utf8').catch(() => undefined)) === namespace) return;

@@ -98,7 +98,7 @@ export class ContentRemoval {
     }
   }
 
-  /** What users of pods have of their own. */
+  /** Copies that users of pods have of their own. */
   async #copies(): Promise<readonly { readonly digest: string; readonly path: string }[]> {
     const { folder } = this.#places;
     const users = existsSync(folder) ? (await readdir(folder)).filter((name) => USER.test(name)) : [];

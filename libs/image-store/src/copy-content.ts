@@ -66,7 +66,10 @@ export function leadsOut(goal: string, folder: string, root: string): boolean {
   return isAbsolute(goal) || isWinding || first === '..';
 }
 
-/** What comes before the bytes of an entry: with their length, so that no two different trees give the same stream. */
+/**
+ * Writes the header of an entry before its bytes: it has their length, so that no two different trees give
+ * the same stream.
+ */
 export function writeEntry(
   hash: Hash,
   kind: 'file' | 'executable' | 'link',

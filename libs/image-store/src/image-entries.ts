@@ -6,9 +6,9 @@ export interface ImageEntry {
   readonly digest: string;
   /** RFC 3339. */
   readonly importedAt: string;
-  /** Those that have the image; undefined for every one of the machine. */
+  /** Namespaces that have the image; undefined for every one of the machine. */
   readonly namespaces?: readonly string[];
-  /** What the name meant before, newest first. */
+  /** Former contents of the name, newest first. */
   readonly history?: readonly { readonly digest: string; readonly importedAt: string }[];
 }
 
@@ -51,7 +51,7 @@ export async function readIndexFile(folder: string): Promise<IndexFile> {
   return { images, ...(parsed?.released ? { released: parsed.released } : {}) };
 }
 
-/** Whether a namespace has the name. */
+/** True when a namespace has the name. */
 export function isOpenTo({ namespaces }: Pick<ImageEntry, 'namespaces'>, namespace: string): boolean {
   return namespaces === undefined || (Array.isArray(namespaces) && namespaces.includes(namespace));
 }

@@ -7,14 +7,16 @@ import { lockStore } from './store-lock.js';
 
 const MAX_HISTORY = 20;
 
-/** What a name is given. */
+/** New content of a name. */
 export interface NewMeaning {
   readonly digest: string;
   /** The folder of the content, which exists. */
   readonly folder: string;
-  /** Those that have the name from then on; undefined for all. */
+  /** Namespaces that have the name from then on; undefined for all. */
   readonly namespaces: readonly string[] | undefined;
-  /** Who has the name after this, given what it was before; asked again under the lock. */
+  /**
+   * Decides which namespaces have the name after this, given its former entry; asked again under the lock.
+   */
   readonly decide: (before: ImageEntry | undefined) => readonly string[] | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface ImageStoreOptions {
   readonly clock?: Clock;
 }
 
-/** What the node starts for an image. */
+/** Image as the node starts it. */
 export interface ResolvedImage {
   readonly kind: 'platform' | 'agent';
   /** Working directory; a platform program has none of its own. */
@@ -45,14 +45,17 @@ export interface StoredImage {
   readonly reference: string;
   /** RFC 3339. */
   readonly importedAt: string;
-  /** Those that have the image; undefined for every one of the machine. */
+  /** Namespaces that have the image; undefined for every one of the machine. */
   readonly namespaces?: readonly string[];
 }
 
 export interface ImportOptions {
-  /** Who shall have the image. Default: who has the name already, or every namespace of the machine. */
+  /**
+   * Namespaces that shall have the image. Default: those that have the name already, or every namespace of
+   * the machine.
+   */
   readonly namespaces?: readonly string[];
-  /** Whether packages of Python without a wheel are built, which runs code of their authors. */
+  /** True when packages of Python without a wheel are built, which runs code of their authors. */
   readonly builds?: boolean;
   /** Called before packages are installed, which may take minutes. */
   readonly onInstall?: () => void;
@@ -73,7 +76,7 @@ export class ImageStore {
   readonly #index: ImageIndex;
   readonly #closed: ClosedContents;
   readonly #removal: ContentRemoval;
-  /** What packages were installed into, and the platform's own. */
+  /** Folders of shared packages, and of the platform's own. */
   readonly #packages: { readonly shared: string; readonly platformModules: string };
 
   constructor({ folder, installation, clock = systemClock }: ImageStoreOptions) {
@@ -89,13 +92,13 @@ export class ImageStore {
     };
   }
 
-  /** By name. */
+  /** Lists images by name. */
   async list(): Promise<readonly StoredImage[]> {
     const images = Object.entries(await this.#index.read()).map(([name, entry]) => storedImage(name, entry));
     return images.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** What the name means now. */
+  /** Present content of the name. */
   async find(name: string): Promise<StoredImage | undefined> {
     const entry = await this.#index.find(name);
     return entry && storedImage(name, entry);
@@ -171,14 +174,14 @@ export class ImageStore {
     return this.#removal.remove(digests, cluster);
   }
 
-  /** Who has which content, by digest; one that is not in it is open to all. */
+  /** Namespaces of each content, by digest; a content that is missing here is open to all. */
   async holders(): Promise<ReadonlyMap<string, readonly string[]>> {
     const access = await this.#closed.list();
     const closed = [...access].filter(([digest]) => !existsSync(this.#openFolderOf(digest)));
     return new Map(closed.map(([digest, { namespaces }]) => [digest, namespaces]));
   }
 
-  /** What builds of a cluster gave to namespaces, but not within five minutes. */
+  /** Contents that builds of a cluster gave to namespaces more than five minutes ago. */
   listGiven(cluster: string): Promise<readonly GivenContent[]> {
     return this.#closed.listGiven(cluster);
   }
@@ -254,7 +257,10 @@ function storedImage(name: string, { digest, importedAt, namespaces }: ImageEntr
   };
 }
 
-/** Whoever knows its digest could run it and read its files: a promise to close it could not be kept. */
+/**
+ * Error for closing an open content: any user who knows its digest could run it and read its files, so a
+ * promise to close it could not be kept.
+ */
 function contentIsOpen(name: string, namespaces: readonly string[]): TerminalError {
   return new TerminalError(
     'ContentShared',

@@ -17,7 +17,7 @@ export interface InstallUser {
 /** Numbers above those of containers (systemd) and below those of pods. */
 const [FIRST, LAST] = [1_880_000_000, 1_899_999_999];
 
-/** Whether users who own nothing on the way may execute a file, or pass a folder. */
+/** True when users who own nothing on the way may execute a file, or pass a folder. */
 export function isOpenToAll(path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false;
@@ -26,10 +26,10 @@ export function isOpenToAll(path: string): boolean {
 }
 
 /**
- * Lets an installation run as a user of its own, whose number nobody else has: what it installs may run code of many
- * authors, which then reads no file of the platform or of the person who adds an image. The folders belong to it meanwhile,
- * and to the platform again when it has succeeded.
- * @param programs what the installation runs, by its path
+ * Runs an installation as a user of its own, whose number is not used otherwise: packages may run code of
+ * many authors, which then reads no file of the platform or of the person who adds an image. The folders
+ * belong to the user meanwhile, and to the platform again when it has succeeded.
+ * @param programs programs that the installation runs, by path
  * @param install gets no user where the platform is not root, and where others cannot reach folders or programs: agents
  * run as the platform's user there too
  */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { findProcess, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
 import { removeTree } from './remove-tree.js';
 
-/** As an older version wrote it too, which named the pid alone. */
+/** Name of a partial folder; an older version used only the pid. */
 const PARTIAL = /^\.partial-(\d+)-(?:([0-9a-f]{16})-)?/;
 
 /** The path of what is being made, or removed, in a folder of the store. Names the process, so that others know what was left. */
@@ -19,7 +19,7 @@ function startOf({ startedAt }: ProcessIdentity): string {
   return createHash('sha256').update(startedAt).digest('hex').slice(0, 16);
 }
 
-/** Lets something be made under a name that nobody reads, and removes what is still there afterwards. */
+/** Makes something under a temporary name that is never read, and removes the leftovers afterwards. */
 export async function inPartial<T>(place: string, make: (partial: string) => Promise<T>): Promise<T> {
   const partial = partialPath(place);
   try {

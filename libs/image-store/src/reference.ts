@@ -1,4 +1,4 @@
-/** What an image reference means on one machine. */
+/** Meaning of an image reference on one machine. */
 export type ImageReference =
   | { readonly kind: 'platform'; readonly app: string; readonly version: string }
   | { readonly kind: 'local'; readonly name: string; readonly digest: string };

@@ -25,7 +25,7 @@ const IS_SECRET = new RegExp(
   `^(${SECRET_FILES.map((name) => name.replaceAll('.', '\\.').replaceAll('*', '.*')).join('|')})$`,
 );
 
-/** Whether a file or folder of this name is never a part of an image, or tends to hold secrets. */
+/** True when a file or folder of this name is never a part of an image, or tends to hold secrets. */
 export function isLeftOut(name: string): boolean {
   return NOT_CONTENT.includes(name) || IS_SECRET.test(name);
 }
@@ -33,7 +33,10 @@ export function isLeftOut(name: string): boolean {
 /** A message names so many. */
 const MOST = 20;
 
-/** None of a folder that this user may not read, such as that of a database: it is no part of an image either. */
+/**
+ * Entries of a folder; empty for one that this user may not read, such as that of a database: it is no part
+ * of an image either.
+ */
 function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });

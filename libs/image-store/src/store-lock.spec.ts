@@ -70,7 +70,7 @@ describe('lockStore', () => {
 
   it('releases a lock that it cannot read', async () => {
     const release = await lockStore(folder, hastyClock());
-    // nobody but root reads it now
+    // only root reads it now
     chmodSync(path, 0);
     await release();
     expect(readdirSync(folder)).toEqual([]);

@@ -54,7 +54,7 @@ async function identityOf(path: string): Promise<string | undefined> {
   return found && `${found.dev}/${found.ino}/${found.mtimeNs}/${found.size}`;
 }
 
-/** Undefined for a file that does not exist; one that cannot be read now is none such. */
+/** Undefined for a file that does not exist; the error of an unreadable one is thrown. */
 async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
   try {
     return await look;
@@ -72,7 +72,7 @@ async function findHolder(path: string, clock: Clock): Promise<number | undefine
   return made && clock.now().getTime() - made.mtimeMs > EMPTY_PATIENCE_MS ? undefined : 0;
 }
 
-/** Who wrote a lock; an older version wrote its pid alone. Undefined for an empty one. */
+/** Holder of a lock; an older version wrote only its pid. Undefined for an empty one. */
 function parseHolder(text: string): Partial<ProcessIdentity> | undefined {
   const pid = Number(text);
   if (pid > 0) return { pid };
@@ -89,7 +89,10 @@ function isHolding({ pid = 0, startedAt }: Partial<ProcessIdentity>): boolean {
   return isRunning({ pid, startedAt });
 }
 
-/** By its name, which one process gets: two that find the same dead holder would remove each other's lock. */
+/**
+ * Takes a lock away by renaming it, which succeeds for one process: two that find the same dead holder would
+ * remove each other's lock.
+ */
 async function takeAway(path: string, own: string, clock: Clock): Promise<void> {
   const taken = `${own}-taken`;
   try {

@@ -6,16 +6,19 @@ import { TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
 import { leadsOut, writeEntry } from './copy-content.js';
 
-/** Never a part of an image; packages are, since whoever made the folder installed them for it alone. */
+/**
+ * Names that are never a part of an image; packages are, since the builder of the folder installed them for
+ * it alone.
+ */
 const LEFT_OUT = new Set(['.git', '.agentplane']);
 const MAX_DEPTH = 100;
 const CHUNK = 256 * 1024;
-/** What an entry takes of a disk beside its bytes, about. */
+/** Approximate size of an entry on disk beside its bytes. */
 const BLOCK = 4096;
 /** A pipe is opened without waiting for its other end, and refused then. */
 const SAFELY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** What may be taken at most. */
+/** Limits of what may be taken. */
 export interface TakeLimits {
   readonly maxBytes: number;
   readonly maxEntries: number;
@@ -115,7 +118,7 @@ class Taking {
     this.hash.update(goal);
   }
 
-  /** What is hashed is what is written: neither is read again. */
+  /** Copies a file and hashes the very bytes that are written: neither is read again. */
   async #file(
     handle: FileHandle,
     { size, mode }: { readonly size: number; readonly mode: number },

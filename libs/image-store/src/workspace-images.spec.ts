@@ -40,7 +40,7 @@ describe('image of a workspace', () => {
     expect((await store.list()).map(({ name, namespaces }) => [name, namespaces])).toEqual([
       ['a', ['ws-red']],
     ]);
-    // nobody else passes the folder above its files, nor can try whether a digest exists
+    // other users cannot pass the folder above its files, nor try whether a digest exists
     expect(statSync(join(folder, 'closed')).mode & 0o077).toBe(0);
     expect(readdirSync(folder).sort()).toEqual(['closed', 'index.json']);
   });

@@ -29,7 +29,7 @@ export interface InstallOptions {
 /** Scripts of a package that run when its dependencies are installed, and may look at its files. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
 
-/** Whether what is installed depends on nothing but the lock file and the files beside it. */
+/** True when the installed packages depend on nothing but the lock file and the files beside it. */
 function isOfLockAlone(manifest: JsonObject): boolean {
   const { scripts, workspaces, pnpm } = manifest;
   if (workspaces !== undefined || (isJsonObject(pnpm) && pnpm['patchedDependencies'] !== undefined))
@@ -81,7 +81,10 @@ async function installShared(
   });
 }
 
-/** What was only needed to install may hold the token of a registry (`.npmrc`), and every pod can read this folder. */
+/**
+ * Deletes everything but the modules: files only needed to install may hold the token of a registry
+ * (`.npmrc`), and every pod can read this folder.
+ */
 async function keepModules(folder: string): Promise<void> {
   for (const name of await readdir(folder))
     if (name !== 'node_modules') await rm(join(folder, name), { recursive: true, force: true });

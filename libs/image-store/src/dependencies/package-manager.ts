@@ -92,7 +92,7 @@ function yarn(
 }
 
 /**
- * The package.json of a folder; undefined when there is none.
+ * The package.json of a folder; undefined without one.
  * @throws TerminalError when it is no JSON object, or larger than 1 MiB
  */
 export function readManifest(folder: string): JsonObject | undefined {
@@ -110,7 +110,9 @@ export function readManifest(folder: string): JsonObject | undefined {
   return manifest;
 }
 
-/** Whether a folder names what it needs exactly, in a lock file of any package manager that images install from. */
+/**
+ * True when a folder pins its dependencies in a lock file of any package manager that images install from.
+ */
 export function hasLockFile(folder: string): boolean {
   return Object.values(LOCK_FILES)
     .flat()
@@ -118,7 +120,7 @@ export function hasLockFile(folder: string): boolean {
 }
 
 /**
- * What the lock file of a folder asks for; undefined when there is none. Of several the one counts that package.json
+ * Package manager of a folder's lock file; undefined without one. Of several the one counts that package.json
  * names as its `packageManager`, else npm's, pnpm's, yarn's.
  */
 export function findPackageManager(folder: string, manifest: JsonObject): PackageManager | undefined {

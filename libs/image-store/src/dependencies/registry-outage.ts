@@ -2,7 +2,10 @@
 const OUTAGE =
   /^(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ECONNREFUSED|ECONNRESET|ECONNABORTED|E(SOCKET)?TIMEDOUT|ERR_SOCKET_TIMEOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|E(429|5\d\d))$/;
 
-/** Where npm, pnpm, yarn 1 and later yarns write why they ended; yarn's scripts write nothing in these forms. */
+/**
+ * Patterns for the line in which npm, pnpm, yarn 1 and later yarns write why they ended; yarn's scripts write
+ * nothing in these forms.
+ */
 const CODES = [
   /^npm (?:error|ERR!) code (\S+)/gm,
   /ERR_PNPM_FETCH_(\d{3})\b/g,

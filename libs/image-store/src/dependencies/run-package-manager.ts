@@ -6,7 +6,10 @@ import type { PackageManager } from './package-manager.js';
 import { registryOutage } from './registry-outage.js';
 import { endOfOutput, runProgram } from './run-program.js';
 
-/** What leads npm to its registry here as it does everywhere else on this machine, and nothing that is a secret of ours. */
+/**
+ * Variables that lead npm to its registry here as they do everywhere else on this machine; none is a secret
+ * of ours.
+ */
 const INHERITED = [
   'PATH',
   'HOME',

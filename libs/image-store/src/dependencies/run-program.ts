@@ -14,7 +14,7 @@ export interface ProgramRequest {
   readonly user?: InstallUser | undefined;
   /** Gets each line that it writes on its standard output. */
   readonly onLine?: ((line: string) => void) | undefined;
-  /** Whether its progress is on its standard error. */
+  /** True when its progress is on its standard error. */
   readonly reportsOnError?: boolean;
 }
 

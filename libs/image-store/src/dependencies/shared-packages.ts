@@ -5,15 +5,18 @@ import type { Clock } from '#lib/time';
 import { partialPath, removePartials } from '../partial-folder.js';
 import { lockStore } from '../store-lock.js';
 
-/** Whoever wants a folder links it within moments. */
+/** Minimum age before removal: a caller that wants a folder links it within moments. */
 const WANTED_MS = 3_600_000;
 const KEY = /^[0-9a-f]{64}$/;
-/** Where contents lie, and those that are being made. */
+/** Folders of contents, and of those that are being made. */
 const PLACE = /^(closed|user-\d+)$/;
 const CONTENT = /^(sha256-|\.partial-)/;
 const LINKS = ['node_modules', '.venv'];
 
-/** Whether packages are installed there already. If so, they stay for an hour at least: the caller links them. */
+/**
+ * True when packages are installed there already. If so, they stay for an hour at least: the caller links
+ * them.
+ */
 export async function hasPackages(folder: string, shared: string, clock: Clock): Promise<boolean> {
   if (!existsSync(folder)) return false;
   const release = await lockStore(shared, clock);

@@ -13,9 +13,10 @@ const INTERPRETER = /^python(3(\.\d+)?)?$/;
 const LIBRARY = /^python(3\.\d{1,2})$/;
 
 /**
- * Makes a `.venv` that a build left fit to be copied: its modules are compiled, its commands find the interpreter beside
- * them, and the links out of it, to the interpreter, are taken away. `linkInterpreter` gives them to the copy.
- * @throws TerminalError when there is none, or it is for another Python than the graphs
+ * Prepares a `.venv` of a build for copying: its modules are compiled, its commands find the interpreter
+ * beside them, and the links out of it, to the interpreter, are removed. `linkInterpreter` adds them to the
+ * copy.
+ * @throws TerminalError when it does not exist, or it is for another Python than the graphs
  */
 export async function closeEnvironment(folder: string, settings: PythonSettings): Promise<void> {
   const python = await pythonOf(folder, settings);

@@ -9,9 +9,10 @@ import type { Python } from './find-python.js';
 const MOST_AT_ONCE = 4;
 
 /**
- * Compiles the modules of an environment: agents may not write there. What is compiled counts whatever the times of the
- * sources, which a copy does not keep. By the interpreter itself: that of the environment would run `.pth` files of packages.
- * @throws Error when the interpreter was killed: agents would start slowly for ever
+ * Compiles the modules of an environment: agents may not write there. The compiled files are valid whatever
+ * the times of the sources, which a copy does not keep. Uses the interpreter itself: that of the environment
+ * would run `.pth` files of packages.
+ * @throws Error when the interpreter was killed: agents would start slowly each time
  */
 export async function compileModules(python: Python, venv: string, user?: InstallUser): Promise<void> {
   const jobs = String(Math.min(MOST_AT_ONCE, availableParallelism()));

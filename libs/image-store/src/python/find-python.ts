@@ -6,13 +6,13 @@ import { isOpenToAll } from '../install-user.js';
 
 /** An interpreter of this machine. */
 export interface Python {
-  /** Of the interpreter itself, with no link on the way. */
+  /** Path of the interpreter itself, without links. */
   readonly path: string;
   /** `3.12.4` */
   readonly version: string;
 }
 
-/** What the newest LangGraph runs on. */
+/** Oldest version that the newest LangGraph runs on. */
 const OLDEST = [3, 10] as const;
 const ASK = 'import os, platform, sys; print(platform.python_version(), os.path.realpath(sys.executable))';
 const ANSWER_MS = 10_000;

@@ -2,7 +2,7 @@
 const CERTIFICATE =
   /certificate verify failed|CertificateVerif|invalid peer certificate|SSLCertVerificationError/i;
 
-/** What pip and uv write when the index does not answer. */
+/** Messages of pip and uv when the index does not answer. */
 const OUTAGES: readonly (readonly [RegExp, string])[] = [
   [
     /Temporary failure in name resolution|NameResolutionError|failed to lookup address|Name or service not known/i,

@@ -22,7 +22,7 @@ export interface PythonOptions {
   /** The agent: its `langgraph.json` lies there. */
   readonly folder: string;
   readonly settings: PythonSettings;
-  /** Whether packages without a wheel are built, which runs code of their authors. */
+  /** True when packages without a wheel are built, which runs code of their authors. */
   readonly builds: boolean;
   /** Called before an installation begins, which may take minutes. */
   readonly onInstall?: (() => void) | undefined;
@@ -38,7 +38,7 @@ export interface SharedPythonOptions extends PythonOptions {
   readonly clock: Clock;
 }
 
-/** What an environment is made of. */
+/** Parts from which an environment is made. */
 interface Found {
   readonly python: Python;
   readonly installer: PackageInstaller;
@@ -157,7 +157,7 @@ async function installShared(options: SharedPythonOptions): Promise<string> {
   });
 }
 
-/** Whether the environment of an image has lost its interpreter, as when Python was removed or came in another place. */
+/** True when the environment of an image has lost its interpreter, as when Python was removed or moved. */
 export async function hasLostPython(image: string): Promise<boolean> {
   const isThere = await lstat(join(image, '.venv')).then(
     () => true,

@@ -26,7 +26,10 @@ const PLACES = [
   'XDG_CONFIG_DIRS',
   'XDG_CACHE_HOME',
 ];
-/** What leads pip to its index here as it does everywhere else on this machine, and nothing that is a secret of ours. */
+/**
+ * Variables that lead pip to its index here as they do everywhere else on this machine; none is a secret of
+ * ours.
+ */
 const OF_PIP = [
   ...['CONFIG_FILE', 'INDEX_URL', 'EXTRA_INDEX_URL', 'NO_INDEX', 'FIND_LINKS', 'TRUSTED_HOST', 'CERT'],
   ...['CLIENT_CERT', 'PROXY', 'CONSTRAINT', 'KEYRING_PROVIDER'],
@@ -60,7 +63,7 @@ export interface PackageInstaller {
   }): Promise<void>;
 }
 
-/** Whether pip was told of an index, a proxy or a certificate of its own, of which uv knows nothing. */
+/** True when pip is configured with an index, a proxy or a certificate of its own, which uv does not read. */
 function hasPipSettings(settings: PythonSettings, environment: Readonly<Record<string, string>>): boolean {
   const { HOME = '/', XDG_CONFIG_HOME = join(HOME, '.config') } = environment;
   const files = [join(XDG_CONFIG_HOME, 'pip', 'pip.conf'), join(HOME, '.pip', 'pip.conf'), '/etc/pip.conf'];
@@ -86,7 +89,7 @@ function uvSettings(environment: Readonly<Record<string, string>>): readonly str
 /**
  * uv where the machine has it and pip has no settings of its own; else pip.
  * @param pip an interpreter that has pip
- * @throws TerminalError when the agent asks for uv and there is none
+ * @throws TerminalError when the agent asks for uv and the machine has none
  */
 export function chooseInstaller(image: string, settings: PythonSettings, pip: Python): PackageInstaller {
   const environment = inheritedEnvironment([...PLACES, ...NETWORK, ...OF_PIP, ...HOW_PIP_WORKS, ...OF_UV]);
@@ -161,8 +164,8 @@ function failureOf(name: string, { code, output }: ProgramEnd, builds: boolean):
 }
 
 /**
- * What an interpreter needs to install packages for another one: a pip that knows `--python`, with the parts of it that
- * read lists, which some distributions take out.
+ * Test that an interpreter can install packages for another one: it needs a pip that knows `--python`, with
+ * the parts of it that read lists, which some distributions take out.
  */
 const ASK_PIP =
   'import pip, pip._vendor.packaging.requirements; raise SystemExit(int(pip.__version__.split(".")[0]) < 23)';

@@ -23,7 +23,7 @@ export function requireHarmlessConfig(file: string, text: string): void {
   for (const line of text.split(LINE_ENDS).map((one) => one.trim())) {
     if (line === '' || COMMENT_OR_SECTION.test(line) || ADDRESS.test(line)) continue;
     const [name = '', value] = line.split(/[=:]/);
-    // a line without a value goes on with the setting above it, or is an error for pip
+    // a line without a value continues the setting above it, or is an error for pip
     if (value === undefined) continue;
     const setting = name.trim().toLowerCase().replaceAll('_', '-').replace(/^--/, '');
     if (!ALLOWED.has(setting))

@@ -9,7 +9,7 @@ import type { Python } from './find-python.js';
 import { readRequirements } from './requirements-file.js';
 import { requireWheels } from './require-wheels.js';
 
-/** What is to be installed for an agent. */
+/** Packages to install for an agent. */
 export interface PythonPackages {
   /** Every package with its version and hashes, installed first and as they are. */
   readonly locked: readonly string[];
@@ -18,7 +18,7 @@ export interface PythonPackages {
   readonly constraints: readonly string[];
 }
 
-/** Where the packages of a folder are named; the first that is there counts. */
+/** Files that name the packages of a folder; the first existing one counts. */
 const LISTS = ['uv.lock', 'poetry.lock', 'requirements.txt', 'pyproject.toml'] as const;
 type List = (typeof LISTS)[number];
 

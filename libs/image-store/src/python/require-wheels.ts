@@ -9,7 +9,7 @@ const NAME = String.raw`[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:[ \t]*\[[A-
 const VERSION = String.raw`(?:===|[=~!<>]=|[<>])[ \t]*[A-Za-z0-9][A-Za-z0-9._*+!-]*`;
 const VERSIONS = String.raw`${VERSION}(?:[ \t]*,[ \t]*${VERSION})*[ \t]*,?`;
 const MARKER = String.raw`(?:;[^\\]*)?`;
-/** Of an index: `name[extra] >=1,<2 ; marker`. */
+/** Requirement from an index: `name[extra] >=1,<2 ; marker`. */
 const OF_INDEX = new RegExp(
   String.raw`^(${NAME}[ \t]*(?:${VERSIONS}|\([ \t]*${VERSIONS}[ \t]*\))?)[ \t]*${MARKER}$`,
 );
@@ -55,8 +55,8 @@ const BESIDE_CODE =
   /(?:^|\s)(?:--find-links|-f)[\s=]*(?![\s=]|https?:)|file:|^[\w.+-]*\/|@\s*\.{0,2}\/|^[^\s@:;]+\.(?:whl|zip|tar|tgz|tbz|txz|tlz|gz|bz2|xz|lz|lzma)\b/i;
 
 /**
- * Whether packages are taken from the image's own folder: such an environment is of no use for another image, whatever its
- * lists say.
+ * True when packages are taken from the image's own folder: such an environment is of no use for another
+ * image, whatever its lists contain.
  * @param config text of `pip_config_file`, or nothing
  */
 export function takesFromFolder(lines: readonly string[], config: string): boolean {

@@ -13,7 +13,7 @@ export interface Requirements {
 }
 
 const INCLUDE = /^(?:-r|--requirement|-c|--constraint)(?:\s*=?\s*)(\S+)$/;
-/** Of a folder, as `-e .`, `./lib` or `--editable ./lib[extra]`. */
+/** Requirement for a folder, as `-e .`, `./lib` or `--editable ./lib[extra]`. */
 const LOCAL_FOLDER = /^(?:(?:-e|--editable)[\s=]+)?(\.{1,2}(?:\/[^\s[;]*)?)(?:\[[^\]]*\])?$/;
 const MAX_INCLUDES = 100;
 

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What an installer reads of packages that are there. */
+/** Metadata of installed packages, which an installer reads. */
 const METADATA = /\.(dist|egg)-info$/;
 
 /**
