@@ -1,4 +1,7 @@
-/** What Kubernetes objects mean, without any server: schemas, rules, patches, apply, selectors, tables, wire formats, built-in kinds. */
+/**
+ * Semantics of Kubernetes objects without any server: schemas, rules, patches, apply, selectors, tables, wire
+ * formats, built-in kinds.
+ */
 export { applyServerSide } from './apply/apply-server-side.js';
 export { trackUpdate, withoutNoOp } from './apply/track-update.js';
 export { type BuiltinKind } from './builtin/builtin-kind.js';

@@ -23,7 +23,7 @@ export interface ApplyRequest {
   readonly apiVersion: string;
   /** `status`, `scale` …; undefined for the object itself. */
   readonly subresource?: string;
-  /** Whether the kind's status is a subresource; without it, whether the schema has a status. */
+  /** True when the kind's status is a subresource; without a subresource, when the schema has a status. */
   readonly hasStatus?: boolean;
   /** Now, RFC 3339 with seconds: `2026-01-02T03:04:05Z`. */
   readonly time: string;

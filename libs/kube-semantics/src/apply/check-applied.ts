@@ -68,7 +68,7 @@ function listProblem(list: readonly unknown[], schema: SchemaNode, path: string)
   return undefined;
 }
 
-/** Where an item of a set or map stands, and which came before it. */
+/** Position of an item in a set or map, and its predecessor. */
 interface ItemPlace {
   readonly schema: SchemaNode;
   readonly path: string;

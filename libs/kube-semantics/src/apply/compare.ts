@@ -5,7 +5,7 @@ import { type FieldSet, FieldSetBuilder } from './field-set.js';
 import { fieldElement, itemElement, type PathElement } from './path-element.js';
 import { isEmptyOrAbsent, shapeOf } from './shape.js';
 
-/** What differs between two objects. */
+/** Differences between two objects. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly removed: FieldSet;

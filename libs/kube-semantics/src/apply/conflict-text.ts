@@ -3,14 +3,17 @@ import { compareText, type Managed } from './managed-fields.js';
 import { printPath } from './path-element.js';
 import type { Conflicts } from './field-owners.js';
 
-/** As many as anybody reads, and so many letters: a name of a megabyte may stand in the path of thousands of fields. */
+/**
+ * Limits of a text that people read, in fields and letters: a name of a megabyte may be in the path of
+ * thousands of fields.
+ */
 const MOST_SHOWN = 1_000;
 const MOST_LETTERS = 256 * 1024;
 
 /** The conflicts as an answer lists them: the first thousand, and fewer of long paths. */
 export interface DescribedConflicts {
   readonly shown: readonly FieldConflict[];
-  /** How many more there are. */
+  /** Number of further ones. */
   readonly left: number;
 }
 

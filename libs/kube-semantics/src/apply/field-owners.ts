@@ -38,7 +38,7 @@ export function ownUpdate(write: Write, next: JsonObject): Managed {
   return managed.set(write.id, { ...write.writer, set: before.union(changed) });
 }
 
-/** What others own of what changed. */
+/** Changed fields that others own. */
 function conflictsOf(managed: Managed, comparison: Comparison, self: string): Conflicts {
   const changed = comparison.modified.union(comparison.added);
   const found = new Map<string, FieldSet>();

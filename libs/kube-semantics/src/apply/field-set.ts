@@ -24,7 +24,7 @@ export class FieldSet {
     return set.size === 0 && kept.size === 0 ? FieldSet.EMPTY : new FieldSet(set, kept);
   }
 
-  /** What any of the sets has, each looked at once: putting them together one by one copies all that came before. */
+  /** Union of the sets, each read once: joining them one by one copies all the former ones. */
   static unionOf(sets: readonly FieldSet[]): FieldSet {
     const [first = FieldSet.EMPTY, ...others] = sets.filter((set) => !set.isEmpty);
     if (others.length === 0) return first;
@@ -65,7 +65,7 @@ export class FieldSet {
     return rest.length === 0 ? this.members.has(first) : (this.children.get(first)?.has(rest) ?? false);
   }
 
-  /** What lies below a step. */
+  /** Fields below a step. */
   below(element: PathElement): FieldSet {
     return this.children.get(element) ?? FieldSet.EMPTY;
   }
@@ -114,7 +114,7 @@ export class FieldSet {
     );
   }
 
-  /** With every declared field that leads to a member: removing items then removes emptied objects too. */
+  /** Adds every declared field that leads to a member: removing items then removes emptied objects too. */
   withNamedFields(schema: SchemaNode | undefined): FieldSet {
     const members = new Set(this.members);
     const children: (readonly [PathElement, FieldSet])[] = [];
@@ -127,7 +127,7 @@ export class FieldSet {
     return FieldSet.of(members, children);
   }
 
-  /** How many members there are. */
+  /** Number of members. */
   get size(): number {
     return [...this.children.values()].reduce((sum, set) => sum + set.size, this.members.size);
   }
@@ -156,8 +156,8 @@ function both(left: Iterable<PathElement>, right: Iterable<PathElement>): Readon
 }
 
 /**
- * Collects paths into a set, from a place on: whoever walks an object takes the builder of each place along, since a path
- * from the root costs its length, five hundred steps for each of a hundred thousand fields.
+ * Collects paths into a set, from a place on: a walk over an object takes the builder of each place along,
+ * since a path from the root costs its length, five hundred steps for each of a hundred thousand fields.
  */
 export class FieldSetBuilder {
   // most places are leaves
@@ -173,7 +173,7 @@ export class FieldSetBuilder {
     return made;
   }
 
-  /** This place is a member; the root is none. */
+  /** Makes this place a member; the root cannot be one. */
   add(): void {
     this.#isMember = true;
   }

@@ -15,7 +15,7 @@ export function renderFieldsV1(set: FieldSet): JsonObject {
   );
 }
 
-/** Undefined when it is none. */
+/** Undefined when the value is malformed. */
 export function parseFieldsV1(fields: unknown): FieldSet | undefined {
   if (!isJsonObject(fields)) return undefined;
   const members: string[] = [];

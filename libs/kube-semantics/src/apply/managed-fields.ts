@@ -3,7 +3,7 @@ import { listAt, recordAt, textAt } from '../object/reading.js';
 import type { FieldSet } from './field-set.js';
 import { parseFieldsV1, renderFieldsV1 } from './fields-v1.js';
 
-/** What one manager owns by one way of writing. */
+/** Fields that one manager owns by one way of writing. */
 export interface ManagedEntry {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -94,7 +94,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Whether an object's managedFields say "forget who owns what": an empty list, or one empty entry. */
+/** True when an object's managedFields reset the ownership: an empty list, or one empty entry. */
 export function resetsManaged(object: JsonObject): boolean {
   const fields = recordAt(object, 'metadata')['managedFields'];
   if (!Array.isArray(fields)) return false;

@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject, parseExactJson } from '#lib/json';
 import type { SchemaNode } from '../schema/schema-node.js';
 
 /**
- * One step of a path as it stands in `fieldsV1`: `f:name` for a field, `k:{"name":"a"}` for a list item by its keys,
- * `v:"x"` for the item of a set. Two steps are the same when their texts are.
+ * One step of a path in the form of `fieldsV1`: `f:name` for a field, `k:{"name":"a"}` for a list item by its
+ * keys, `v:"x"` for the item of a set. Two steps are the same when their texts are.
  */
 export type PathElement = string;
 

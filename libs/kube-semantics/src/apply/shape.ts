@@ -2,8 +2,8 @@ import { isJsonObject } from '#lib/json';
 import type { SchemaNode } from '../schema/schema-node.js';
 
 /**
- * How a value is owned: `map` field by field, `list` item by item, `leaf` as a whole (scalars and what is declared
- * atomic). Where there is no schema, objects are maps and lists are leaves.
+ * Ownership of a value: `map` field by field, `list` item by item, `leaf` as a whole (scalars and fields
+ * declared atomic). Without a schema, objects are maps and lists are leaves.
  */
 export type Shape = 'map' | 'list' | 'leaf';
 
@@ -27,7 +27,10 @@ function isAssociative(schema: SchemaNode | undefined): boolean {
   return schema?.listType === 'set' || schema?.listType === 'map';
 }
 
-/** Whether there is nothing to own piece by piece: such a place is a leaf, so that empty and absent stay different. */
+/**
+ * True when there is nothing to own piece by piece: such a place is a leaf, so that empty and absent stay
+ * different.
+ */
 export function isEmptyOrAbsent(value: unknown): boolean {
   if (value === undefined || value === null) return true;
   return Array.isArray(value) ? value.length === 0 : isJsonObject(value) && Object.keys(value).length === 0;

@@ -19,15 +19,16 @@ export interface UpdateRequest {
   readonly apiVersion: string;
   /** `status`, `scale` …; undefined for the object itself. */
   readonly subresource?: string;
-  /** Whether the kind's status is a subresource; without it, whether the schema has a status. */
+  /** True when the kind's status is a subresource; without a subresource, when the schema has a status. */
   readonly hasStatus?: boolean;
   /** Now, RFC 3339 with seconds. */
   readonly time: string;
 }
 
 /**
- * The object with `metadata.managedFields` as any write but apply leaves them. Pure. Where items of a list have no identity,
- * nobody's fields are known, and the object has none: whether it may be stored is for its validation to say.
+ * The object with `metadata.managedFields` as any write but apply leaves them. Pure. Where items of a list
+ * have no identity, fields cannot be assigned to managers, and the object gets no managedFields: its
+ * validation decides if it may be stored.
  */
 export function trackUpdate<T extends JsonObject>(request: UpdateRequest & { readonly next: T }): T {
   const { old, next, schema } = request;
@@ -86,8 +87,8 @@ function startingManaged(old: JsonObject | undefined, next: JsonObject, subresou
 }
 
 /**
- * `next`, or `old` when they differ in nothing but the times of managedFields (and the resourceVersion): such a write
- * is none, keeps its resourceVersion and makes no event. Call it last, just before storing.
+ * `next`, or `old` when they differ in nothing but the times of managedFields (and the resourceVersion): such
+ * a write is no change, keeps its resourceVersion and makes no event. Call it last, just before storing.
  */
 export function withoutNoOp<T extends JsonObject>(old: T, next: T): T {
   return old === next || jsonEquals(timeless(old), timeless(next)) ? old : next;

@@ -20,7 +20,7 @@ export interface BuiltinKind {
   readonly subresources: readonly string[];
   /** Structure for pruning, server-side apply and types of values. */
   readonly schema: CompiledSchema;
-  /** Whether `metadata.generation` counts changes of this kind. */
+  /** True when `metadata.generation` counts changes of this kind. */
   readonly hasGeneration: boolean;
   /**
    * Fields that a create or update through the API fills in: static defaults, `stringData` folded into `data`, … Not

@@ -1,6 +1,6 @@
 import type { NameRule } from '../schema/object-meta.js';
 
-/** How a built-in kind is called and found. */
+/** Names of a built-in kind. */
 export interface KindNames {
   readonly group: string;
   readonly version: string;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import type { KindNames } from './kind-names.js';
 
-/** What a kind's paths need to know of it. */
+/** Facts about a kind on which its paths depend. */
 export type PathKind = Pick<
   KindNames,
   'group' | 'version' | 'kind' | 'plural' | 'namespaced' | 'subresources' | 'definition'

@@ -7,11 +7,11 @@ import { type RuleError, ruleProgram, type RuleProgram } from './rule-program.js
 export interface CompiledRule {
   readonly program: RuleProgram | RuleError;
   readonly messageProgram: RuleProgram | RuleError | undefined;
-  /** What is said when the rule fails and no message expression says better. */
+  /** Message when the rule fails and no message expression gives a better one. */
   readonly message: string;
-  /** How the rule is called in errors of its evaluation. */
+  /** Name of the rule in errors of its evaluation. */
   readonly title: string;
-  /** Where the failure is reported, relative: '' or `.a.b`. */
+  /** Field at which the failure is reported, relative: '' or `.a.b`. */
   readonly fieldPath: string;
   readonly reason: string;
   readonly optionalOldSelf: boolean;

@@ -1,6 +1,6 @@
 import type { SchemaNode } from '../schema/schema-node.js';
 
-/** Whether there is any rule in a schema. */
+/** True when a schema has any rule. */
 export function hasRules(schema: SchemaNode): boolean {
   if (schema.rules.length > 0) return true;
   const children = [

@@ -1,6 +1,6 @@
 import { Optional, type Environment } from '@marcbachmann/cel-js';
 
-/** What the engine hands to a macro; the parts used here. */
+/** Node that the engine hands to a macro; only the parts used here. */
 interface Node {
   readonly op: string;
   readonly args: unknown;

@@ -1,6 +1,6 @@
 import { isJsonObject } from '#lib/json';
 
-/** How dear an expression is: how many steps it has, and how deep its loops over lists and maps are nested. */
+/** Cost of an expression: the number of its steps, and the depth of its nested loops over lists and maps. */
 export interface RuleCost {
   readonly steps: number;
   readonly loops: number;

@@ -2,7 +2,7 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import { ruleEnvironment } from './environment.js';
 import { costOf, type RuleCost } from './rule-cost.js';
 
-/** What a rule is run with. */
+/** Variables of a rule. */
 export interface RuleContext {
   readonly self: unknown;
   readonly oldSelf?: unknown;

@@ -41,7 +41,7 @@ const MOST_MS = 500;
 
 class BudgetSpentError extends Error {}
 
-/** How much the rules of one object may cost, and which one was the last to begin. */
+/** Budget for the rules of one object, and the rule that began last. */
 class RuleBudget {
   title = '';
   path = '';

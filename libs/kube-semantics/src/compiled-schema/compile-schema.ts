@@ -54,7 +54,7 @@ function withMeta(schema: JsonObject, metadata: SchemaNode): JsonObject {
   };
 }
 
-/** What a schema says about `metadata.name` is added to what every name must be. */
+/** Adds a schema's rules for `metadata.name` to those for every name. */
 function mergeProperties(known: JsonObject, own: JsonObject): JsonObject {
   const merged = Object.entries(own).map(([name, schema]) => [
     name,

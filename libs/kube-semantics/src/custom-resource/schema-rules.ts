@@ -12,7 +12,7 @@ const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const UNSUPPORTED = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'];
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 
-/** What each place of a schema may say, beyond being structural. */
+/** Rules for each place of a schema, beyond being structural. */
 export function validateSchemaRules(schema: JsonObject, path: string): readonly FieldError[] {
   const { items, additionalProperties } = schema;
   const errors = [

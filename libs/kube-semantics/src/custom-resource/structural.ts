@@ -12,7 +12,7 @@ const TYPE_TEXT: Readonly<Record<Level, string>> = {
   field: 'must not be empty for specified object fields',
 };
 const JUNCTORS = ['anyOf', 'allOf', 'oneOf'] as const;
-/** What only the structure itself may say, not a junctor: word of the message by keyword. */
+/** Keywords that only the structure itself may have, not a junctor: word of the message by keyword. */
 const ONLY_IN_STRUCTURE: Readonly<Record<string, string>> = {
   type: 'empty',
   additionalProperties: 'undefined',
@@ -29,8 +29,8 @@ const ONLY_IN_STRUCTURE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a schema is structural: every place has a type, junctors only restrict what the structure declares. Source
- * of the rules: `apiserver/schema` of apiextensions-apiserver.
+ * Checks that a schema is structural: every place has a type, junctors only restrict what the structure
+ * declares. Source of the rules: `apiserver/schema` of apiextensions-apiserver.
  */
 export function validateStructural(schema: JsonObject, path: string): readonly FieldError[] {
   const broken = invariants(schema, 'root', path);
@@ -139,7 +139,7 @@ function junctorErrors(
   return errors;
 }
 
-/** Whether a junctor is the one that is allowed to state types. */
+/** True when a junctor is the one that is allowed to state types. */
 function isIntOrString(schema: JsonObject): boolean {
   return jsonEquals(schema['anyOf'], INT_OR_STRING);
 }

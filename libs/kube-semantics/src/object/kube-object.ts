@@ -25,7 +25,7 @@ export interface ObjectMeta {
 }
 
 /**
- * Any Kubernetes object. Objects are values: what lies in the store is shared by every reader and is never changed,
+ * Any Kubernetes object. Objects are values: stored objects are shared by all readers and are never changed,
  * a change makes a new object.
  */
 export interface KubeObject {

@@ -8,8 +8,8 @@ interface Placed {
 }
 
 /**
- * Orders a merged list: what `order` names stands in that order, the rest in the order it had, and the two are woven
- * together by the places both had in `before`.
+ * Orders a merged list: items named by `order` are in that order, the rest in the order it had, and the two
+ * are merged by the places that both had in `before`.
  */
 export function orderElements(
   merged: readonly unknown[],

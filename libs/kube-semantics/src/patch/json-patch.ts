@@ -3,9 +3,15 @@ import { pointerSteps } from './json-pointer.js';
 import { PatchError } from './patch-error.js';
 
 const MAX_OPERATIONS = 10_000;
-/** Of all `copy` of one patch together: a few dozen that copy a thing into itself would fill the memory. */
+/**
+ * Limit for all `copy` of one patch together: a few dozen that copy a thing into itself would fill the
+ * memory.
+ */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
-/** Of all lists of one patch together, to make room or to close a gap; more would hold up everybody for seconds. */
+/**
+ * Limit for items of all lists of one patch that are moved to open or close a gap; more would block the
+ * server for seconds.
+ */
 const MAX_MOVED_ITEMS = 100_000_000;
 
 interface Operation {

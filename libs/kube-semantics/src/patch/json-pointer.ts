@@ -1,4 +1,4 @@
-/** The steps of a JSON pointer (RFC 6901); undefined when it is none. */
+/** The steps of a JSON pointer (RFC 6901); undefined when it is malformed. */
 export function pointerSteps(pointer: string): readonly string[] | undefined {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) return undefined;

@@ -10,8 +10,9 @@ const ONE = 10n ** 9n;
 const known = new WeakMap<object, Amounts>();
 
 /**
- * What a pod needs of each resource, as `PodRequests` of Kubernetes: its containers and sidecars together or its greediest
- * init container with the sidecars before it, unless the pod names its own; plus overhead; and one of `pods`.
+ * Resources that a pod requests, as `PodRequests` of Kubernetes: its containers and sidecars together or its
+ * largest init container with the sidecars before it, unless the pod names its own; plus overhead; and one of
+ * `pods`.
  */
 export function podRequests(pod: object): Amounts {
   let requests = known.get(pod);

@@ -8,7 +8,7 @@ export interface Shortage {
   readonly capacity: bigint;
 }
 
-/** What all these pods need together. */
+/** Resources that all these pods request together. */
 export function usedBy(pods: readonly object[]): Amounts {
   const used = new Map<string, bigint>();
   for (const pod of pods) addAmounts(used, podRequests(pod));

@@ -4,7 +4,7 @@ import { specialTypes } from './special-types.js';
 import type { FieldReader, WireField } from './wire-reader.js';
 
 const text = new TextDecoder();
-/** By type and number, made once for each type: a body may have hundreds of thousands of messages. */
+/** Fields by type and number, made once for each type: a body may have hundreds of thousands of messages. */
 const fieldsOfTypes = new Map<string, ReadonlyMap<number, MessageField>>();
 
 /** Decodes a message of the tables into the JSON that Kubernetes would write for it. */

@@ -2,7 +2,7 @@ import type { JsonObject } from '#lib/json';
 import type { FieldError } from './field-error.js';
 import type { SchemaNode } from './schema-node.js';
 
-/** What `prune` did. */
+/** Result of `prune`. */
 export interface Pruned<T> {
   /** The object without what the schema does not know. The same value when nothing had to go. */
   readonly object: T;
@@ -21,7 +21,7 @@ export interface ValidateOptions {
  */
 export interface CompiledSchema {
   readonly root: SchemaNode;
-  /** Of a built-in kind, whose objects have the shape of Kubernetes' Go types. */
+  /** True for a built-in kind, whose objects have the shape of Kubernetes' Go types. */
   readonly isBuiltin: boolean;
   /**
    * Drops unknown fields (those inside `x-kubernetes-preserve-unknown-fields` stay) and nulls that mean nothing. For

@@ -1,6 +1,9 @@
 import type { FieldError } from './field-error.js';
 
-/** More than anybody reads. A body of 3 MB has room for a million mistakes, whose sentences would fill all memory. */
+/**
+ * Maximum number of errors, more than people read. A body of 3 MB can have a million mistakes, whose
+ * sentences would fill all memory.
+ */
 export const MOST_ERRORS = 1_000;
 
 /** The mistakes of all items, in their order; after the first thousand the rest is not looked at. */

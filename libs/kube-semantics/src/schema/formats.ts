@@ -43,7 +43,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   k8slongname: (text) => text.length <= 253 && LONG_NAME.test(text),
 };
 
-/** Whether a string fits a format; formats that are not known fit everything. */
+/** True when a string fits a format; unknown formats fit everything. */
 export function fitsFormat(format: string, text: string): boolean {
   const name = format.replaceAll('-', '');
   return (Object.hasOwn(FORMATS, name) ? FORMATS[name]?.(text) : undefined) ?? true;

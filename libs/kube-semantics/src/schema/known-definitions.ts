@@ -8,7 +8,7 @@ const FREE: JsonObject = { 'x-kubernetes-preserve-unknown-fields': true };
 /** A schema where a boolean or a list of names may stand too; those are scalars to everything that walks it. */
 const SCHEMA_OR_ELSE: JsonObject = { $ref: `${APIEXTENSIONS}JSONSchemaProps`, type: '' };
 
-/** What the published documents do not say about types that Kubernetes encodes by hand. */
+/** Definitions of types that Kubernetes encodes by hand, which the published documents lack. */
 const overrides: Readonly<Record<string, JsonObject>> = {
   [`${META}FieldsV1`]: { type: 'object', 'x-kubernetes-map-type': 'atomic', ...FREE },
   'io.k8s.apimachinery.pkg.runtime.RawExtension': { type: 'object', ...FREE },

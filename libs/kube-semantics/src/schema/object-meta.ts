@@ -4,7 +4,7 @@ import { at, listAt, numberAt, recordAt, textAt, textsAt } from '../object/readi
 import { type FieldError, forbidden, invalid, required, tooLong, tooMany } from './field-error.js';
 import { dnsLabel, dnsLabel1035, dnsSubdomain, labelValue, pathSegment, qualifiedName } from './names.js';
 
-/** How names of a kind must look. */
+/** Rule for names of a kind. */
 export type NameRule = 'dns-subdomain' | 'dns-label' | 'dns-label-1035' | 'path-segment';
 
 export interface ObjectMetaRules {

@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 const compiled = new Map<string, RE2JS | Error>();
 const MOST = 2000;
 
-/** A Go regular expression, compiled once; an Error when it is none. Linear time whatever the text. */
+/** A Go regular expression, compiled once; an Error when it is malformed. Linear time whatever the text. */
 export function pattern(source: string): RE2JS | Error {
   const known = compiled.get(source);
   if (known !== undefined) return known;

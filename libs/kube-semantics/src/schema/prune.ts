@@ -16,8 +16,8 @@ export function prune<T extends JsonObject>(object: T, root: SchemaNode, metadat
 }
 
 /**
- * More than anybody reads, of names and of letters: one key of a megabyte stands in the path of each of its thousands of
- * fields, which together would fill all memory.
+ * Limits of names and letters, more than people read: one key of a megabyte is in the path of each of its
+ * thousands of fields, which together would fill all memory.
  */
 const MOST_UNKNOWN = 1_000;
 const MOST_UNKNOWN_LETTERS = 256 * 1024;

@@ -28,9 +28,12 @@ export class SchemaNode {
   readonly listType: string | undefined;
   readonly listMapKeys: readonly string[];
   readonly mapType: string | undefined;
-  /** Undefined when there is none. */
+  /** Default value; undefined without one. */
   readonly default: unknown;
-  /** What Kubernetes writes when a field of a built-in kind is not set: `{}`, null, 0 …; undefined: nothing. */
+  /**
+   * Value that Kubernetes writes when a field of a built-in kind is not set: `{}`, null, 0 …; undefined:
+   * nothing.
+   */
   readonly zero: unknown;
   readonly #definitions: Definitions;
   readonly #propertySources: JsonObject;

@@ -180,7 +180,7 @@ function checkList({ schema, value: _, path, correlated }: Place, list: readonly
   return merge([...inner, { errors, matches: 1 }]);
 }
 
-/** What is wrong with the items; after many mistakes the rest is not looked at. */
+/** Errors of the items; after many mistakes the rest is not checked. */
 function outcomesOf(
   list: readonly unknown[],
   placeOf: (item: unknown, index: number) => Place,

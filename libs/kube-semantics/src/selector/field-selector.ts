@@ -13,7 +13,7 @@ interface FieldRequirement {
 
 export type FieldSelector = readonly FieldRequirement[];
 
-/** What can be selected besides `metadata.name` and `metadata.namespace`. */
+/** Fields that can be selected besides `metadata.name` and `metadata.namespace`. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   pods: [
     'spec.nodeName',

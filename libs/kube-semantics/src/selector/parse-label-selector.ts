@@ -10,7 +10,7 @@ interface Token {
 
 /** A selector of kilobytes would be compared with every object of the kind while all others wait. */
 const MAX_REQUIREMENTS = 32;
-/** Of all requirements. */
+/** Maximum number of values in all requirements. */
 const MAX_VALUES = 500;
 
 const TOKEN = /\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)/gy;

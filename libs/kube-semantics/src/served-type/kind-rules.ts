@@ -2,10 +2,10 @@ import type { KubeObject } from '../object/kube-object.js';
 import type { CompiledSchema } from '../schema/compiled-schema.js';
 import type { FieldError } from '../schema/field-error.js';
 
-/** What a kind means: shape, defaults, validation. Pure. */
+/** Rules of a kind: shape, defaults, validation. Pure. */
 export interface KindRules {
   readonly schema: CompiledSchema;
-  /** Whether the schema has CEL rules. */
+  /** True when the schema has CEL rules. */
   readonly hasExpressions: boolean;
   applyDefaults(object: KubeObject): KubeObject;
   /** Once, at creation: a Job's selector, a Namespace's finalizer. */

@@ -17,7 +17,7 @@ export interface ResourceType extends ResourceName {
   /** Known by name alone: lists are empty and creation is refused. */
   readonly isAbsent?: boolean;
   readonly nameRule: NameRule;
-  /** Whether `metadata.generation` counts changes of the desired state. */
+  /** True when `metadata.generation` counts changes of the desired state. */
   readonly hasGeneration: boolean;
   /** Preferred version first. */
   readonly versions: readonly ServedVersion[];

@@ -1,4 +1,4 @@
-/** Where a custom resource keeps what `/scale` shows; dotted paths with a leading dot. */
+/** Fields of a custom resource that `/scale` shows; dotted paths with a leading dot. */
 export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;

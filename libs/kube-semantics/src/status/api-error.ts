@@ -16,9 +16,9 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** Of a message: what a person reads of it and more. Refusals repeat what was sent, which may be megabytes. */
+/** Limit of a message, more than a person reads. Refusals repeat what was sent, which may be megabytes. */
 const MESSAGE_LETTERS = 32 * 1024;
-/** Of the message of a cause, and of the name of its field. */
+/** Limit of a cause's message, and of the name of its field. */
 const CAUSE_LETTERS = 4 * 1024;
 
 /** A failure that the client reads as a Kubernetes Status object. */

@@ -54,7 +54,9 @@ export function forbidden(
   return new ApiError(403, 'Forbidden', message, { ...details(of, name), ...(causes ? { causes } : {}) });
 }
 
-/** As many as anybody reads, and so many letters: an answer must not be hundreds of times as large as its request. */
+/**
+ * Limits of causes, more than people read: an answer must not be hundreds of times as large as its request.
+ */
 const MAX_CAUSES = 100;
 const MAX_LETTERS = 256 * 1024;
 

@@ -47,7 +47,7 @@ function cell(object: unknown, type: string, path: JsonPath | undefined, now: Da
   }
 }
 
-/** As Go's JSONPath prints a value: JSON for anything that is no scalar. */
+/** Value as Go's JSONPath prints it: JSON for anything that is no scalar. */
 function printed(value: unknown): string {
   if (value === null) return '<nil>';
   return isJsonObject(value) || Array.isArray(value) ? JSON.stringify(value) : String(value);

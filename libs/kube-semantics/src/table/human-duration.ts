@@ -25,7 +25,7 @@ function pair(large: number, largeUnit: string, small: number, smallUnit: string
   return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
 }
 
-/** How long ago a timestamp was. */
+/** Age of a timestamp. */
 export function age(time: unknown, now: Date): string {
   if (typeof time !== 'string' || time === '') return '<unknown>';
   const at = Date.parse(time);

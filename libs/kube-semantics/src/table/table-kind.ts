@@ -10,7 +10,7 @@ export interface TableColumn {
   readonly priority: number;
 }
 
-/** How the objects of one kind look in `kubectl get`. */
+/** Table of one kind's objects in `kubectl get`. */
 export interface TableKind {
   readonly columns: readonly TableColumn[];
   cells(object: KubeObject, now: Date): readonly Cell[];

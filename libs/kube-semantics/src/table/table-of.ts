@@ -57,7 +57,7 @@ const BUILTIN: Readonly<Record<string, TableKind>> = {
 
 const customTables = new WeakMap<ServedType['version'], TableKind>();
 
-/** How `kubectl get` shows a kind. */
+/** Table with which `kubectl get` shows a kind. */
 export function tableOf({ type, version }: ServedType): TableKind {
   if (!type.isCustom) return BUILTIN[qualified(type)] ?? plainTable;
   let table = customTables.get(version);

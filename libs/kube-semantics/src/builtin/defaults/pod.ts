@@ -49,7 +49,7 @@ const volume = chain(
   inside('hostPath', (object) => ('type' in object ? object : { ...object, type: '' })),
 );
 
-/** What every pod template gets. */
+/** Defaults of every pod template. */
 const podSpec: Fill = chain(
   each('containers', container),
   each('initContainers', container),
@@ -77,7 +77,7 @@ export const pod: Fill = inside(
   when((spec) => spec['hostNetwork'] === true, each('containers', each('ports', hostPort))),
 );
 
-/** What a new pod gets when it is stored; that its service account exists is another's concern. */
+/** Defaults of a new pod when it is stored; admission checks that its service account exists. */
 export function preparePod(object: JsonObject): JsonObject {
   const spec = chain(
     fields({ serviceAccountName: 'default' }),

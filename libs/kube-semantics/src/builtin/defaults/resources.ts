@@ -13,7 +13,7 @@ export function canonicalQuantities(name: string): Fill {
   };
 }
 
-/** One quantity; what is none stays for validation to refuse. */
+/** One quantity in canonical form; a malformed one is left for validation to refuse. */
 function canonical(value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'number') return value;
   const quantity = parseQuantity(String(value));

@@ -4,7 +4,7 @@ import { type FieldError, invalid, notSupported, required } from '../../schema/f
 
 const IMMUTABLE = 'field is immutable';
 
-/** Where a field of an object lies. */
+/** Path of an object's field. */
 function child(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }

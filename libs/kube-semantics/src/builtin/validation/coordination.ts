@@ -19,7 +19,10 @@ export const validateLease: Validator = (lease) => {
 const EVENT_TYPES = ['Normal', 'Warning'];
 const EVENT_FIELDS = ['reportingController', 'reportingInstance', 'action', 'reason'];
 
-/** An event lies in the namespace of what it is about; one of events.k8s.io says who reports what, and when. */
+/**
+ * An event must be in the namespace of its subject; one of events.k8s.io names its reporter, its reason, and
+ * its time.
+ */
 export const validateEvent: Validator = (event, old) => {
   const namespace = textAt(event, ['metadata', 'namespace']);
   const isNew = textAt(event, ['apiVersion']).startsWith('events.k8s.io/');

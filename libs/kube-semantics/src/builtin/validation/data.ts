@@ -8,7 +8,7 @@ import type { Validator } from './validator.js';
 
 const MAX_BYTES = 1024 * 1024;
 const FIXED = 'field is immutable when `immutable` is set';
-/** What a Secret of a type must hold; of the last ones one is enough. */
+/** Keys that a Secret of a type must hold; of the last ones one is enough. */
 const NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
   ['kubernetes.io/dockercfg', ['.dockercfg']],
   ['kubernetes.io/dockerconfigjson', ['.dockerconfigjson']],

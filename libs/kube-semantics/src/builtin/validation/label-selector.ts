@@ -11,7 +11,7 @@ import { eachItem } from './checks.js';
  * all namespaces share, so that tens of thousands of them, which no people write, would stop all others.
  */
 const MAX_REQUIREMENTS = 32;
-/** Of all its expressions. */
+/** Maximum number of values in all its expressions. */
 const MAX_VALUES = 1_000;
 
 /** Keys, values and operators of a label selector, and that it is no longer than selectors may be. */
@@ -67,7 +67,7 @@ function operatorErrors(operator: string, values: readonly string[], path: strin
   }
 }
 
-/** Whether there is nothing to select by. */
+/** True when there is nothing to select by. */
 export function isEmptySelector(selector: JsonObject): boolean {
   const expressions = selector['matchExpressions'];
   return (
