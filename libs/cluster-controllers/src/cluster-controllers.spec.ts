@@ -36,7 +36,7 @@ interface Implementation {
 const ours = async ({ kubeconfigPath }: Home): Promise<Stoppable> =>
   startClusterControllers({ connection: await loadKubeConnection({ kubeconfigPath }), log });
 
-/** What ours must do is what Kubernetes' own do: both pass the same tests. The reference runs when it is asked for. */
+/** Ours and Kubernetes' own must pass the same tests. The reference runs only on request. */
 const IMPLEMENTATIONS: readonly Implementation[] = [
   { name: 'ours on the embedded API server', home: testEmbeddedKube, start: ours },
   ...(hasRealKubernetes ? [{ name: 'ours on a real API server', home: testApiServer, start: ours }] : []),
@@ -624,7 +624,7 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
       async () =>
         (await client.get(REPLICA_SETS, { namespace, name: 'set' })).status?.availableReplicas === 2,
     );
-    // a pod too many, made before the stray was seen, may still be ending
+    // a pod too many, made before the orphan was seen, may still be ending
     await waitFor(async () => (await client.list(PODS, { namespace })).items.length === 2);
     await client.merge(PODS, { namespace, name: 'stray' }, { metadata: { labels: { app: 'other' } } });
     await waitFor(async () => !(await isOwned()));

@@ -16,7 +16,7 @@ import { roleAggregationController } from './role-aggregation/role-aggregation-c
 import { schedulerController } from './scheduler/scheduler-controller.js';
 
 export interface ClusterControllersOptions {
-  /** As whom they act: needs every right in the cluster. */
+  /** Connection as the user for which they act: it needs every right in the cluster. */
   readonly connection: KubeConnection;
   readonly log: Log;
   readonly clock?: Clock;

@@ -2,7 +2,7 @@ import type { EventRecorder, Informers, KubeClient } from '#lib/kube';
 import type { Log } from '#lib/reconcile';
 import type { Clock } from '#lib/time';
 
-/** What every controller of the cluster works with. */
+/** Dependencies of every controller of the cluster. */
 export interface ClusterContext {
   readonly client: KubeClient;
   readonly informers: Informers;

@@ -80,7 +80,7 @@ function templateOf({ spec }: Deployment): Pick<ReplicaSet['spec'], 'selector' |
   return { selector: spec.selector, template: spec.template };
 }
 
-/** Whether the status says that all pods are of the present template and available. */
+/** True when, by the status, all pods are of the present template and available. */
 export function isComplete(deployment: Deployment, status: Deployment['status']): boolean {
   const replicas = deployment.spec.replicas ?? 1;
   return (

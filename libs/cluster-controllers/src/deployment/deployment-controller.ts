@@ -117,7 +117,10 @@ class Rollouts {
     return { deployment: numbered, sets: next };
   }
 
-  /** By way of the status, where a real API server lets annotations through without counting a new generation. */
+  /**
+   * Writes the revision through the status, where a real API server accepts annotations without counting a
+   * new generation.
+   */
   async #number(deployment: Deployment, revision: string): Promise<Deployment> {
     const { client } = this.#context;
     const patch = { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } };

@@ -2,7 +2,7 @@ import type { Deployment, ReplicaSet } from '#lib/resources';
 import { DESIRED_ANNOTATION, MAX_ANNOTATION } from './revision.js';
 import { rollingBounds } from './rolling-bounds.js';
 
-/** What is known about a deployment's replica sets. `current` runs the present template. */
+/** Replica sets of a deployment. `current` runs the present template. */
 export interface DeploymentSets {
   readonly current: ReplicaSet | undefined;
   readonly old: readonly ReplicaSet[];
@@ -110,7 +110,7 @@ export function planProportional(deployment: Deployment, sets: DeploymentSets): 
   }));
 }
 
-/** Whether `spec.replicas` changed since the sets were last scaled. */
+/** True when `spec.replicas` changed since the sets were last scaled. */
 export function isScalingEvent(deployment: Deployment, sets: DeploymentSets): boolean {
   const all = sets.current ? [sets.current, ...sets.old] : sets.old;
   return all.some((set) => {

@@ -1,6 +1,6 @@
 import type { Deployment } from '#lib/resources';
 
-/** How many pods more and fewer than wanted there may be while a deployment rolls. */
+/** Maximum number of pods above and below the wanted one while a deployment rolls. */
 export interface RollingBounds {
   readonly maxSurge: number;
   readonly maxUnavailable: number;

@@ -9,7 +9,7 @@ import { isComplete } from './decide-rollout.js';
 import type { DeploymentSets } from './plan-scaling.js';
 import { rollingBounds } from './rolling-bounds.js';
 
-/** What a pass did, for the Progressing condition. */
+/** Result of a pass, for the Progressing condition. */
 export type RolloutNews =
   | { readonly kind: 'created'; readonly setName: string }
   | { readonly kind: 'create-failed'; readonly message: string }
@@ -170,7 +170,7 @@ function hasDeadline({ spec }: Deployment): boolean {
   return (spec.progressDeadlineSeconds ?? 600) < 2_147_483_647;
 }
 
-/** When a rollout that makes no progress is to be looked at again, in milliseconds since the epoch. */
+/** Time at which a rollout without progress is checked again, in milliseconds since the epoch. */
 export function progressDeadlineMs(deployment: Deployment, status: DeploymentStatus): number | undefined {
   const condition = conditionOf(status.conditions, 'Progressing');
   if (!hasDeadline(deployment) || !condition || isComplete(deployment, status)) return undefined;

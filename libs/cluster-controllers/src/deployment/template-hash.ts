@@ -15,8 +15,9 @@ export function templateHash(template: PodTemplate, collisions = 0): string {
 }
 
 /**
- * Whether two templates are the same but for the hash label that a replica set adds. A deployment's is compared with those
- * of thousands of sets, and may have a megabyte: each is read once, as long as it is the same object.
+ * True when two templates are the same but for the hash label that a replica set adds. A deployment's is
+ * compared with those of thousands of sets, and may have a megabyte: each is read once, as long as it is the
+ * same object.
  */
 export function isSameTemplate(a: PodTemplate, b: PodTemplate): boolean {
   return digestOf(a) === digestOf(b);

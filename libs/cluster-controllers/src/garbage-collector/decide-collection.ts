@@ -1,6 +1,7 @@
 /**
- * What is known about one owner: `solid` it exists · `waiting` it is being deleted and waits for its dependents
- * (foreground) · `absent` it is not there, or another object has its name · `unknown` its kind is not served now.
+ * State of one owner: `solid` it exists · `waiting` it is being deleted and waits for its dependents
+ * (foreground) · `absent` it is not there, or another object has its name · `unknown` its kind is not served
+ * now.
  */
 export type OwnerState = 'solid' | 'waiting' | 'absent' | 'unknown';
 

@@ -23,7 +23,7 @@ export class OwnerLookup {
   readonly #discovery: Discovery;
   readonly #graph: OwnershipGraph;
   readonly #absent = new AbsentOwners();
-  /** What earlier passes over an object found that is not judged yet: uid of the object → owner → state. */
+  /** Results of earlier passes over an object that is not judged yet: uid of the object → owner → state. */
   readonly #begun = new Map<string, Map<string, OwnerState>>();
 
   constructor(client: KubeClient, discovery: Discovery, graph: OwnershipGraph) {
@@ -32,7 +32,7 @@ export class OwnerLookup {
     this.#graph = graph;
   }
 
-  /** Undefined when too many have to be asked for in one pass; the next one goes on. */
+  /** Undefined when too many have to be asked for in one pass; the next one continues. */
   async ownersOf(item: GraphItem): Promise<readonly OwnerView[] | undefined> {
     const { uid: itemUid = '' } = item.object.metadata;
     const found = this.#begun.get(itemUid) ?? new Map<string, OwnerState>();

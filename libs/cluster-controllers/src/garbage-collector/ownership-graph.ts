@@ -6,7 +6,7 @@ export interface GraphItem {
   readonly object: KubeObject;
 }
 
-/** Who owns whom, by uid, over all kinds. */
+/** Owners and dependents, by uid, over all kinds. */
 export class OwnershipGraph {
   readonly #items = new Map<string, GraphItem>();
   readonly #dependents = new Map<string, Set<string>>();
@@ -58,7 +58,7 @@ export class OwnershipGraph {
   }
 }
 
-/** Whether the one may own the other, as far as their namespaces go. */
+/** True when the one may own the other, as far as their namespaces go. */
 export function isSameScope(item: GraphItem, owner: GraphItem): boolean {
   return !owner.ref.namespaced || owner.object.metadata.namespace === item.object.metadata.namespace;
 }

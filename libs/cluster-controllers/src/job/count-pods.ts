@@ -6,9 +6,9 @@ import { judgeFailure } from './pod-failure-policy.js';
 export const TRACKING_FINALIZER = 'batch.kubernetes.io/job-tracking';
 
 /**
- * How a job's pods are counted so that each counts exactly once across deletions and crashes:
- * a finished pod is first noted in `status.uncountedTerminatedPods`, then loses its tracking finalizer, then moves from
- * that list into the count. Deleted pods that never finished count as failed.
+ * Count of a job's pods, in which each counts exactly once across deletions and crashes: a finished pod is
+ * first noted in `status.uncountedTerminatedPods`, then loses its tracking finalizer, then moves from that
+ * list into the count. Deleted pods that never finished count as failed.
  */
 export interface PodCount {
   /** Counted for good, including those that move out of the list with this pass. */

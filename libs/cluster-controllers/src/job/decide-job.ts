@@ -9,7 +9,7 @@ export interface JobEnd {
   readonly message: string;
 }
 
-/** What a pass does about a job that has not ended. */
+/** Decision of a pass over a job that has not ended. */
 export type JobDecision =
   | { readonly kind: 'none'; readonly afterMs?: number }
   /** Delete what still runs; the ending is written now, the end itself once no pod is left and all are counted. */
@@ -69,7 +69,10 @@ function decideEnd(job: Job, count: PodCount, pods: readonly Pod[], now: Date): 
     : undefined;
 }
 
-/** With a number of completions: reached. Without: one pod succeeded and none runs any more. */
+/**
+ * True when the number of completions is reached; without such a number, when one pod succeeded and none runs
+ * any more.
+ */
 function isComplete({ spec }: Job, count: PodCount): boolean {
   const succeeded = allSucceeded(count);
   const completions = completionsOf(spec);
@@ -111,7 +114,10 @@ function allFailed(count: PodCount): number {
   return count.failed + count.uncounted.failed.length;
 }
 
-/** With `restartPolicy: OnFailure` containers restart in place, and their restarts count. */
+/**
+ * True when restarts exceed the limit: with `restartPolicy: OnFailure` containers restart in place, and their
+ * restarts count.
+ */
 function hasRestartedTooOften({ spec }: Job, pods: readonly Pod[]): boolean {
   if (spec.template.spec.restartPolicy !== 'OnFailure') return false;
   const restarts = pods
@@ -147,7 +153,7 @@ function finishedAtMs({ status, metadata }: Pod): number {
     : Date.parse(metadata.deletionTimestamp ?? metadata.creationTimestamp ?? '') || 0;
 }
 
-/** When the job's time is over, in milliseconds since the epoch. */
+/** End of the job's time, in milliseconds since the epoch. */
 export function deadlineOf(job: Job): number | undefined {
   const { activeDeadlineSeconds } = job.spec;
   const startMs = Date.parse(job.status?.startTime ?? '');

@@ -7,7 +7,7 @@ export type FailureJudgement =
 
 type Rule = NonNullable<JobSpec['podFailurePolicy']>['rules'][number];
 
-/** What a failed pod means for its job, by the first rule of `spec.podFailurePolicy` that fits. */
+/** Meaning of a failed pod for its job, by the first rule of `spec.podFailurePolicy` that fits. */
 export function judgeFailure(job: Job, pod: Pod): FailureJudgement {
   for (const [at, rule] of (job.spec.podFailurePolicy?.rules ?? []).entries()) {
     const match = matchRule(rule, pod);

@@ -3,7 +3,7 @@ import { type ConditionFields, conditionOf, timeText } from '../workload/workloa
 import type { PodCount } from './count-pods.js';
 import type { JobDecision, JobEnd } from './decide-job.js';
 
-/** What the pass did to the pods beside counting them. */
+/** Actions of the pass on the pods beside counting them. */
 export interface PodsDone {
   readonly created: number;
   readonly deleted: number;

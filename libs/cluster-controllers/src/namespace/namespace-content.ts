@@ -2,16 +2,16 @@ import { errorText } from '#lib/errors';
 import { isNotFound, type DiscoveredResource, type KubeClient } from '#lib/kube';
 import { keyOf, type KubeObject } from '#lib/resources';
 
-/** Of one look. */
+/** Limit per look. */
 const MAX_PROBLEMS = 25;
 
-/** What is left in a namespace that is being deleted. */
+/** Remaining content of a namespace that is being deleted. */
 export interface Remaining {
   /** `pods.` or `widgets.example.com` → number. */
   readonly resources: ReadonlyMap<string, number>;
   /** Finalizer → number of objects that it keeps. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** What could not be listed or deleted, in words. */
+  /** Failures of listing and deleting, in words. */
   readonly problems: readonly string[];
 }
 

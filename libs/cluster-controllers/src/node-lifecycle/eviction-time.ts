@@ -2,10 +2,10 @@ import type { Node, Pod } from '#lib/resources';
 import { tolerates } from '../scheduler/tolerates.js';
 import { NOT_READY_TAINT, UNREACHABLE_TAINT } from './decide-node-health.js';
 
-/** What Kubernetes' admission gives every pod; used for pods that were admitted without it. */
+/** Default that Kubernetes' admission gives every pod; used for pods that were admitted without it. */
 const DEFAULT_SECONDS = 300;
 
-/** When a pod must leave its node, in milliseconds since the epoch; undefined: it may stay. */
+/** Time at which a pod must leave its node, in milliseconds since the epoch; undefined: it may stay. */
 export function evictionTimeMs(pod: Pod, node: Node): number | undefined {
   let earliest: number | undefined;
   for (const taint of node.spec?.taints ?? []) {

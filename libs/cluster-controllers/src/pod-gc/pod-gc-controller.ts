@@ -49,7 +49,10 @@ class PodSweeper {
     return after(EVERY_MS);
   }
 
-  /** What fails for one pod stops neither its removal nor that of others; the next sweep tries again. */
+  /**
+   * Removes a pod. A failure for one stops neither its removal nor that of others; the next sweep tries
+   * again.
+   */
   async #remove({ pod, reason }: PodRemoval): Promise<void> {
     const { uid } = pod.metadata;
     const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {

@@ -10,7 +10,7 @@ export type ReplicaDecision =
   | { readonly kind: 'create'; readonly count: number }
   | { readonly kind: 'delete'; readonly pods: readonly Pod[] };
 
-/** What brings the pods of a replica set to the wanted number. */
+/** Step that brings the pods of a replica set to the wanted number. */
 export function decideReplicas(set: ReplicaSet, pods: readonly Pod[]): ReplicaDecision {
   if (set.metadata.deletionTimestamp !== undefined) return { kind: 'none' };
   const active = pods.filter(isPodActive);

@@ -136,7 +136,7 @@ class Replicas {
   }
 }
 
-/** With minReadySeconds nothing happens at the moment a pod becomes available: look again then. */
+/** Next time at which a pod becomes available: with minReadySeconds no event marks that moment. */
 function nextAvailability(set: ReplicaSet, pods: readonly Pod[], nowMs: number): Result {
   const minReady = set.spec.minReadySeconds ?? 0;
   if (minReady === 0) return done();

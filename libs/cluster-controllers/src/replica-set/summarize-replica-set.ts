@@ -2,7 +2,7 @@ import type { Pod, ReplicaSet, ReplicaSetStatus } from '#lib/resources';
 import { isPodActive, isPodAvailable, isPodReady } from '../workload/pod-state.js';
 import { conditionOf, withCondition, withoutCondition } from '../workload/workload-condition.js';
 
-/** What went wrong while pods were made or deleted. */
+/** Failure of making or deleting pods. */
 export interface ReplicaFailure {
   readonly reason: 'FailedCreate' | 'FailedDelete';
   readonly message: string;

@@ -6,8 +6,8 @@ import type { ClusterContext } from '../context/cluster-context.js';
 import { matchesSelector } from '../workload/label-selector.js';
 
 /**
- * Fills ClusterRoles that have an `aggregationRule` with the rules of those that it selects: so `admin`, `edit` and
- * `view` cover the kinds of whoever labels a role of his own for them.
+ * Fills ClusterRoles that have an `aggregationRule` with the rules of those that it selects: so `admin`,
+ * `edit` and `view` cover the kinds of every author who labels a role of their own for them.
  */
 export function roleAggregationController(context: ClusterContext): ControllerSpec {
   const roles = context.informers.of(CLUSTER_ROLES);

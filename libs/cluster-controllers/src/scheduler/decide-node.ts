@@ -13,7 +13,7 @@ export type Placement =
   /** In Kubernetes' words: `0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match …`. */
   | { readonly kind: 'unschedulable'; readonly message: string };
 
-/** The node with the most room among those that can take the pod. */
+/** The node with the most free capacity among those that can take the pod. */
 export function decideNode(pod: Pod, loads: readonly NodeLoad[]): Placement {
   const requests = podRequests(pod);
   const refusals = new Map<string, number>();

@@ -23,8 +23,8 @@ const PENDING = '';
 const RETRY_MS = 60_000;
 
 /**
- * Binds pods to nodes. Choosing a node and assuming the pod there is one step without a pause in between, so bindings can
- * be under way at the same time and yet each sees the room that the others left.
+ * Binds pods to nodes. Choosing a node and assuming the pod there is one step without a pause in between, so
+ * bindings can be in flight at the same time and yet each sees the capacity that the others left.
  */
 export function schedulerController(context: ClusterContext): ControllerSpec {
   const { informers } = context;
@@ -45,7 +45,7 @@ export function schedulerController(context: ClusterContext): ControllerSpec {
   };
 }
 
-/** A pod that ended or went makes room for all who wait. */
+/** Wakes all pending pods when one ended or was deleted, which frees capacity. */
 function whenRoomAppears(pods: Informer<Pod>, pending: () => ObjectKey[]): Source {
   const frees = (change: Change<Pod>): boolean => {
     if (!change.object.spec.nodeName) return false;

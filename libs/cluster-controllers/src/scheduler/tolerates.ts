@@ -1,6 +1,6 @@
 import type { Taint, Toleration } from '#lib/resources';
 
-/** Whether a toleration lets its pod live with a taint. */
+/** True when a toleration lets its pod live with a taint. */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false;
   if (toleration.key && toleration.key !== taint.key) return false;

@@ -9,7 +9,7 @@ export interface Claim {
   readonly selector: LabelSelector | undefined;
 }
 
-/** What a claim asks for: `ours` as they are, `adopt` to be given our reference, `release` to lose it. */
+/** Result of a claim: `ours` as they are, `adopt` to be given our reference, `release` to lose it. */
 export interface ClaimPlan<T> {
   readonly ours: readonly T[];
   readonly adopt: readonly T[];

@@ -1,4 +1,4 @@
-/** What was made, and why no more. */
+/** Objects that were made, and why no more. */
 export interface Made<T> {
   readonly made: readonly T[];
   readonly problem?: unknown;

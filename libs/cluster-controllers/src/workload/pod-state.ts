@@ -17,7 +17,10 @@ export function isPodReady(pod: Pod): boolean {
   return podCondition(pod, 'Ready')?.status === 'True';
 }
 
-/** When a ready pod counts as available, in milliseconds since the epoch; undefined while it is not ready. */
+/**
+ * Time at which a ready pod counts as available, in milliseconds since the epoch; undefined while it is not
+ * ready.
+ */
 export function availableAtMs(pod: Pod, minReadySeconds: number): number | undefined {
   const ready = podCondition(pod, 'Ready');
   if (ready?.status !== 'True') return undefined;
