@@ -12,10 +12,10 @@ const IDLE_MS = 30_000;
 const KEEP_ALIVE_MS = 15_000;
 const MAX_REQUEST_CONNECTIONS = 32;
 
-/** What goes out. */
+/** Request to send. */
 export interface Outgoing {
   readonly method: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;

@@ -34,7 +34,7 @@ import { collectionPath, objectPath } from './resource-path.js';
 import { APPLY, Transport, type Method, type Query, type RequestOptions } from './transport.js';
 import { watchedEvents } from './watched-events.js';
 
-/** What a kind without a type of its own looks like. */
+/** Object of a kind without a type of its own. */
 export type Untyped = KubeObject & { readonly [field: string]: unknown };
 
 export interface KubeClientOptions {

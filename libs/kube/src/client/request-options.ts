@@ -95,7 +95,10 @@ export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** What the server fills in cannot be sent; the name may be left out with `generateName`. */
+/**
+ * Metadata of a draft. Fields that the server fills in cannot be sent; the name may be left out with
+ * `generateName`.
+ */
 export type DraftMeta = Partial<Omit<ObjectMeta, 'creationTimestamp' | 'deletionTimestamp' | 'generation'>>;
 
 /** An object to send. `apiVersion` and `kind` are filled in from the resource reference. */

@@ -29,7 +29,7 @@ function parseEvent<T extends KubeObject>(line: unknown): WatchEvent<T> {
   }
 }
 
-/** What a socket throws while a body is read gets the class that callers know. */
+/** Wraps errors of the socket while a body is read in the class that callers know. */
 async function* brokenAsUnreachable(stream: Readable, path: string): AsyncGenerator<Uint8Array, void, void> {
   try {
     for await (const chunk of stream) yield chunk as Uint8Array;

@@ -15,9 +15,9 @@ export interface ExecPlugin {
 }
 
 interface ExecPlace {
-  /** Of the kubeconfig: a command with a slash in it is relative to it. */
+  /** Folder of the kubeconfig: a command with a slash in it is relative to it. */
   readonly folder: string;
-  /** What a plugin that asks for it is told of the cluster. */
+  /** Cluster information for a plugin that asks for it. */
   readonly cluster: object;
   readonly clock: Clock;
 }

@@ -1,4 +1,6 @@
-/** What a request presents. A client certificate belongs to the TLS session, so it is fixed for a connection. */
+/**
+ * Credentials of a request. A client certificate belongs to the TLS session, so it is fixed for a connection.
+ */
 export interface KubeAuthorization {
   /** Value of the Authorization header; undefined when a client certificate speaks for itself. */
   authorization(): Promise<string | undefined>;

@@ -9,14 +9,16 @@ export interface KubeConnectionOptions {
   readonly kubeconfigPath?: string;
   /** A context of the file other than its current one. */
   readonly context?: string;
-  /** Where the service account is mounted. */
+  /** Folder in which the service account is mounted. */
   readonly serviceAccountFolder?: string;
   /** The API server as pods see it. */
   readonly inClusterServer?: string;
   readonly clock?: Clock;
 }
 
-/** How to reach the API server and as whom: from a kubeconfig file, else from the service account of this pod. */
+/**
+ * Address and identity for the API server: from a kubeconfig file, else from the service account of this pod.
+ */
 export async function loadKubeConnection(options: KubeConnectionOptions = {}): Promise<KubeConnection> {
   const { kubeconfigPath, clock = systemClock } = options;
   if (kubeconfigPath === undefined || kubeconfigPath === '')

@@ -83,7 +83,10 @@ export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConne
   };
 }
 
-/** What the platform writes for its own programs is JSON: they do without the YAML parser and its 4 MB. */
+/**
+ * Parses JSON without YAML: the kubeconfigs that the platform writes for its own programs are JSON, so that
+ * they do without the YAML parser and its 4 MB.
+ */
 async function parseText({ text, path }: KubeconfigText): Promise<unknown> {
   try {
     if (text.startsWith('{')) return JSON.parse(text);

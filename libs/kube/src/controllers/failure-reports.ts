@@ -65,8 +65,9 @@ function sentenceOf(error: unknown): string {
 }
 
 /**
- * Reports failed passes as Warning events, and those that repeat as the condition `ReconcileFailing`, which goes when a pass
- * ends well. The condition has a field manager of its own: it is none of those that the reconciler writes.
+ * Reports failed passes as Warning events, and repeated ones as the condition `ReconcileFailing`, which is
+ * removed when a pass ends well. The condition has a field manager of its own: the reconciler does not write
+ * it.
  */
 export class FailureReports implements PassReports {
   readonly #subject: PassSubject;

@@ -33,7 +33,7 @@ export function observed<O extends Omit<ControllerOptions, 'clock' | 'log'>>(spe
   };
 }
 
-/** What can only be asked: queues, watches and leadership. @returns ends the asking */
+/** Observes facts that can only be polled: queues, watches and leadership. @returns ends the polling */
 export function readWork(parts: {
   readonly controllers: readonly Controller[];
   readonly informers: Pick<Informers, 'silentForMs'>;

@@ -10,7 +10,7 @@ import {
 import type { Informer } from '../informer/informer.js';
 import type { Change } from '../informer/store.js';
 
-/** Where a controller's keys come from: feeds keys whenever something changes, and all of them at the start. */
+/** Source of a controller's keys: feeds keys whenever something changes, and all of them at the start. */
 export interface Source {
   /** Begins to feed; the result ends it. */
   feed(enqueue: (key: ObjectKey) => void): () => void;

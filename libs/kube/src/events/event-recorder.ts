@@ -17,7 +17,7 @@ import { EventSeries, type SeriesStep } from './event-series.js';
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;
-  /** Who reports, for example `agentplane-controller`. */
+  /** Reporting component, for example `agentplane-controller`. */
   readonly component: string;
   readonly log: Log;
   readonly clock?: Clock;

@@ -44,7 +44,7 @@ export class EventSeries {
     this.#clock = clock;
   }
 
-  /** What becomes of one more event about `subject`. */
+  /** Step for one more event about `subject`. */
   next(subject: string, given: EventText): SeriesStep {
     const text = shortened(given);
     const now = this.#clock.monotonicMs();

@@ -1,4 +1,4 @@
-/** What an event says. */
+/** Text of an event. */
 export interface EventText {
   readonly type: 'Normal' | 'Warning';
   /** CamelCase word. */

@@ -27,7 +27,7 @@ export interface InformerOptions<T extends KubeObject> {
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /** The watch counts as dead when neither event nor bookmark comes for this long; API servers send one a minute. Default 80 s. */
   readonly silentForMs?: number;
-  /** What of an object is kept. Default: all but `metadata.managedFields`. */
+  /** Part of an object that is kept. Default: all but `metadata.managedFields`. */
   readonly keep?: (object: T) => T;
   readonly random?: () => number;
   /** Shared by the informers of a program, so that an outage is logged once. */
@@ -78,7 +78,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
     for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.#store.addIndex(name, indexer);
   }
 
-  /** Whether the store has once been complete. */
+  /** True when the store has once been complete. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }

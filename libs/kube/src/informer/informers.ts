@@ -12,7 +12,7 @@ export interface InformersOptions {
   readonly clock?: Clock;
 }
 
-/** What is done with all informers alike, whatever their kinds. */
+/** Members used for all informers alike, whatever their kinds. */
 type AnyInformer = Pick<
   Informer<KubeObject>,
   'ref' | 'start' | 'stop' | 'synced' | 'hasSynced' | 'silentForMs'

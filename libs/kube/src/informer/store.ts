@@ -3,7 +3,7 @@ import { keyOf, keyText, type KubeObject, type ObjectKey } from '#lib/resources'
 /** The values under which an object is found in an index; none leaves it out. */
 export type Indexer<T> = (object: T) => readonly string[];
 
-/** What happened to one object, as seen by a reader that may have been away: never two things in one. */
+/** Change of one object, as seen by a reader that may have missed some: never two things in one. */
 export type Change<T> =
   | { readonly kind: 'added'; readonly object: T }
   | { readonly kind: 'changed'; readonly object: T; readonly before: T }
@@ -18,9 +18,9 @@ export interface Reader<T> {
   find(key: ObjectKey): T | undefined;
   /** All, or those of one namespace. */
   list(namespace?: string): T[];
-  /** Those that the indexer put under this value. */
+  /** Objects that the indexer put under this value. */
   byIndex(index: string, value: string): T[];
-  /** Those with an owner of this uid. */
+  /** Objects with an owner of this uid. */
   ownedBy(owner: KubeObject): T[];
   readonly size: number;
 }

@@ -16,7 +16,7 @@ export class Trouble {
     this.#changed = changed;
   }
 
-  /** What the outage began with; undefined while there is none. */
+  /** First problem of the outage; undefined without one. */
   get problem(): string | undefined {
     return this.#problem;
   }

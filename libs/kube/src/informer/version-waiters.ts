@@ -8,7 +8,7 @@ interface Waiter {
   readonly cancel: () => void;
 }
 
-/** Those who wait until a version has been seen. */
+/** Callers that wait until a version has been seen. */
 export class VersionWaiters {
   readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();

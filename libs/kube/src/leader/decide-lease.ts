@@ -1,13 +1,16 @@
 import type { Lease } from '#lib/resources';
 
-/** What a candidate knows when it looks at the lease. Times are of its own monotonic clock, so skewed clocks do not matter. */
+/**
+ * Facts that a candidate knows when it looks at the lease. Times are of its own monotonic clock, so skewed
+ * clocks do not matter.
+ */
 export interface LeaseView {
   readonly lease: Lease | undefined;
   readonly identity: string;
   readonly nowMs: number;
-  /** When this candidate first saw the lease in its present version. */
+  /** Time at which this candidate first saw the lease in its present version. */
   readonly seenAtMs: number;
-  /** When it looked before. */
+  /** Time of its previous look. */
   readonly lookedAtMs: number;
   /** Used when the lease does not say for how long it is taken. */
   readonly leaseDurationMs: number;

@@ -12,13 +12,13 @@ import { microTime } from './micro-time.js';
 export interface LeaderElectorOptions {
   /** The elector makes a client of its own from it: renewals must not wait behind a busy queue's requests. */
   readonly connection: KubeConnection;
-  /** Where the Lease is. */
+  /** Namespace and name of the Lease. */
   readonly lease: Required<ObjectKey>;
   /** Names this candidate. The same identity takes its own lease over at once, so two living candidates must never share one. */
   readonly identity: string;
   readonly log: Log;
   readonly clock?: Clock;
-  /** How long others wait for a silent leader. Default 15 s. */
+  /** Time for which others wait for a silent leader. Default 15 s. */
   readonly leaseDurationMs?: number;
   /** A leader that could not renew for this long, awake, gives up. Default 10 s. */
   readonly renewDeadlineMs?: number;

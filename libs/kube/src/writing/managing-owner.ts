@@ -13,7 +13,7 @@ export type ManagingOwner =
   | { readonly kind: 'reference'; readonly ref: ResourceRef; readonly object: KubeObject }
   | { readonly kind: 'label'; readonly object: KubeObject; readonly finalizer: string };
 
-/** Whether the object was made for this owner. */
+/** True when the object was made for this owner. */
 export function belongsTo(object: KubeObject, owner: ManagingOwner): boolean {
   switch (owner.kind) {
     case 'reference':

@@ -25,9 +25,9 @@ const MAX_REMEMBERED = 10_000;
 export class StatusWriter {
   readonly #client: KubeClient;
   readonly #options: StatusWriterOptions;
-  /** By uid, until the object is seen in this version or a newer one. */
+  /** Versions written by uid, until the object is seen in this version or a newer one. */
   readonly #written = new Map<string, string>();
-  /** By uid: a write that was not answered may have happened. */
+  /** Writes without an answer by uid: they may have happened. */
   readonly #doubted = new Set<string>();
 
   constructor(client: KubeClient, options: StatusWriterOptions = {}) {
@@ -86,12 +86,12 @@ export class StatusWriter {
     return Object.fromEntries(
       conditions
         .map((condition: { readonly type: string }) => [condition.type, condition] as const)
-        // the loop writes its own, whoever has the list
+        // the loop writes its own, whichever reconciler has the list
         .filter(([type]) => conditionTypes?.includes(type) ?? type !== CONDITION.reconcileFailing),
     );
   }
 
-  /** Whether this object, as it was read, does not show yet what this writer wrote last. */
+  /** True when this object, as it was read, does not show yet what this writer wrote last. */
   isBehind({ metadata: { uid = '', resourceVersion = '' } }: KubeObject): boolean {
     const written = this.#written.get(uid);
     if (written === undefined) return false;
