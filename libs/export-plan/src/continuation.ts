@@ -10,7 +10,7 @@ import {
 } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 
-/** What an export that continues another one depends on. */
+/** Objects on which an export that continues another one depends. */
 export interface ContinuationWorld {
   /** Id of the export that is continued. */
   readonly id: string;
@@ -18,7 +18,7 @@ export interface ContinuationWorld {
   readonly predecessor: BulkExport | undefined;
   /** Its runs; an export that was archived long ago has parts of them alone. */
   readonly runs: readonly { readonly spec: Partial<BulkExportRunSpec> }[];
-  /** Where the destination of that name leads now; undefined when it was deleted. */
+  /** Present destination of that name; undefined when it was deleted. */
   readonly destination: BulkExportRunSpec['destination']['config'] | undefined;
   /** Exports that continue the same one, whatever became of them, without the one that is decided. */
   readonly others: readonly BulkExport[];
@@ -34,7 +34,7 @@ export interface ContinuationProblem {
 
 const CONTINUABLE: ReadonlySet<string> = new Set(['FAILED', 'TIMEDOUT']);
 
-/** Of a spec, what does not decide which files an export has. */
+/** Fields of a spec that do not decide which files an export has. */
 const FREE: ReadonlySet<string> = new Set([
   ...['cancel', 'suspend', 'runRequest', 'sourceExport', 'continues'],
   // by its resolved id
@@ -134,8 +134,8 @@ function instant(text: string | undefined): bigint | undefined {
 }
 
 /**
- * The export that continues it already. One that was cancelled, or ended before its first run was made, is none: it has
- * adopted nothing. Of two that were made at one time the older one is.
+ * The export that continues it already. One that was cancelled, or ended before its first run was made, does
+ * not count: it has adopted nothing. Of two that were made at one time the older one counts.
  */
 function findOther({ others, continuation }: ContinuationWorld): BulkExport | undefined {
   return others.find((other) => {

@@ -6,7 +6,7 @@ export function isOlder(one: BulkExport, other: BulkExport): boolean {
   return a < b || (a === b && one.metadata.name < other.metadata.name);
 }
 
-/** Whether an export waits for others of its workspace to end. */
+/** True when an export waits for others of its workspace to end. */
 export function isQueued({ status }: Pick<BulkExport, 'status'>): boolean {
   const conditions = status?.conditions;
   return (

@@ -13,12 +13,15 @@ export interface FollowingRun extends Pick<
 
 const TAKE_FOR_MS = 600_000;
 
-/** How long after its start a worker begins further runs: the last one has nearly all of the time of an attempt. */
+/**
+ * Time after its start within which a worker begins further runs: the last one has nearly all of the time of
+ * an attempt.
+ */
 export function takeForMs(runTimeoutMs: number): number {
   return Math.min(TAKE_FOR_MS, Math.floor(runTimeoutMs / 8));
 }
 
-/** What a worker needs to know of a run that it takes after its own. */
+/** Facts about a run that a worker takes after its own. */
 export function followingRun({ metadata: { uid = '' }, spec }: BulkExportRun): FollowingRun {
   const { startTime, endTime, predecessorUid, lateOfUid } = spec;
   return {

@@ -1,7 +1,7 @@
 import { type BulkExport, type BulkExportRunSpec, exportWireStatus, REASON } from '#lib/resources';
 import { type ContinuationProblem, findOtherWindow } from './continuation.js';
 
-/** What an export of the late runs of another one depends on. */
+/** Objects on which an export of the late runs of another one depends. */
 export interface LateRunsWorld {
   /** Id of the export whose late runs are asked for. */
   readonly id: string;

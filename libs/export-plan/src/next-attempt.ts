@@ -1,9 +1,12 @@
 import { type ExportLimits, renderLimit } from './limits.js';
 
-/** Who refuses for good: the destination (credentials, missing bucket), or the worker what the run asks for. */
+/**
+ * Source of a final refusal: the destination (credentials, missing bucket), or the worker, which refuses what
+ * the run asks for.
+ */
 export type Refusal = 'DestinationRefused' | 'RunRefused';
 
-/** How an attempt ended, as its worker's exit code or its Job say. */
+/** End of an attempt, by its worker's exit code or its Job. */
 export type AttemptEnd =
   | { readonly kind: 'succeeded' }
   /** The worker said that trying again cannot help. */
@@ -21,7 +24,7 @@ export type NextAttempt =
     }
   | { readonly kind: 'retry'; readonly attempt: number; readonly afterMs: number };
 
-/** What follows the end of attempt `attempt` (1 is the first). Times are the database's. */
+/** Decides the step after the end of attempt `attempt` (1 is the first). Times are the database's. */
 export function decideNextAttempt(
   attempt: number,
   end: AttemptEnd,
@@ -50,12 +53,12 @@ export function decideNextAttempt(
   }
 }
 
-/** Whether an export that began at `startedAtMs` has used up its time. */
+/** True when an export that began at `startedAtMs` has used up its time. */
 export function isExportOverdue(startedAtMs: number, nowMs: number, limits: ExportLimits): boolean {
   return nowMs - startedAtMs > limits.exportTimeoutMs;
 }
 
-/** What an export and each of its runs report once its time is used up. */
+/** Message of an export and each of its runs once its time is used up. */
 export function overdueText({ exportTimeoutMs }: ExportLimits): string {
   return `the export took longer than ${renderLimit(exportTimeoutMs)}; export a shorter window`;
 }

@@ -4,9 +4,9 @@ import { formatInstant, type Instant } from '#lib/time';
 /** Layout of an export in its bucket: `v1` as the interface first had it, `v2_beta` with folders that Hive understands. */
 export type FormatVersion = 'v1' | 'v2_beta';
 
-/** What the keys of one partition are made of; ids are uuids, so nothing in them can leave the prefix. */
+/** Parts of the keys of one partition; ids are uuids, so nothing in them can leave the prefix. */
 export interface PartitionAddress {
-  /** As in the destination; slashes at its ends do not count. */
+  /** Prefix of the destination; slashes at its ends do not count. */
   readonly prefix: string;
   readonly exportId: string;
   readonly tenantId: string;
@@ -14,11 +14,11 @@ export interface PartitionAddress {
   readonly formatVersion: FormatVersion;
   /** `YYYY-MM-DD`. */
   readonly day: string;
-  /** What the rows are: each has a folder of its own. Manifests are of all together. */
+  /** Kind of the rows: each has a folder of its own. Manifests are of all together. */
   readonly resource?: 'runs' | 'feedback';
 }
 
-/** What the files of an export are. */
+/** Format of an export's files. */
 export type FileFormat = 'parquet' | 'jsonl';
 export type FileCompression = 'none' | 'gzip' | 'snappy' | 'zstd';
 
@@ -45,7 +45,7 @@ export interface FileAddress extends PartitionAddress {
   readonly compression: FileCompression;
 }
 
-/** Where the files of a run of an export lie. */
+/** Address of the files of a run of an export. */
 export function addressOfRun(
   spec: BulkExportRunSpec,
   resource: PartitionAddress['resource'] = 'runs',
@@ -145,7 +145,7 @@ export function windowManifestKey(prefix: string, scheduleId: string, start: Ins
   return joined(prefix, `manifests/schedule=${scheduleId}/${name}.json`);
 }
 
-/** Where a destination is tried; the folder is the interface's. */
+/** Key of the object with which a destination is tested; the folder is the interface's. */
 export function testObjectKey(prefix: string, id: string): string {
   return joined(prefix, `tmp/${id}.txt`);
 }

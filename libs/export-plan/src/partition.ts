@@ -10,7 +10,10 @@ export interface Partition extends Window {
 /** Days of one export. A longer window is almost certainly a typo in the year. */
 export const MAX_PARTITIONS = 3660;
 
-/** How many days a window touches; cheap, so that a window of a thousand years can be refused before it is split. */
+/**
+ * Number of days that a window touches; cheap, so that a window of a thousand years can be refused before it
+ * is split.
+ */
 export function countPartitions({ start, end }: Window): number {
   return end <= start ? 0 : Number((dayOf(end - 1n) - dayOf(start)) / MICROS_PER_DAY) + 1;
 }

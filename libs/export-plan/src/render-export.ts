@@ -19,7 +19,7 @@ export interface ExportLinks {
   readonly queuePosition?: number | undefined;
 }
 
-/** When a condition of an export or a run changed last, else when it was made. */
+/** Time of the last change of an export's or a run's conditions, else of its creation. */
 export function updatedAt(object: BulkExport | BulkExportRun): string {
   const { metadata, status } = object;
   const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();

@@ -1,7 +1,7 @@
 import { type BulkExport, exportWireStatus, isFinishedExport } from '#lib/resources';
 import type { RenderedSchedule } from './rendered-export.js';
 
-/** Where a schedule stands; null for every other export. */
+/** Position of a schedule; null for every other export. */
 export function renderSchedule(bulkExport: BulkExport, now: Date): RenderedSchedule | null {
   const { spec, status } = bulkExport;
   if (spec.intervalHours === undefined) return null;

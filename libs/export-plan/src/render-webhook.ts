@@ -6,7 +6,7 @@ const STATES = { True: 'DELIVERED', False: 'FAILED', Unknown: 'PENDING' } as con
   WebhookState
 >;
 
-/** How far the webhook of an export came. */
+/** Progress of an export's webhook. */
 export function webhookState({ status }: Pick<BulkExport, 'status'>): WebhookState {
   const condition = findCondition(status?.conditions, CONDITION.webhookDelivered);
   return STATES[condition?.status ?? 'Unknown'];

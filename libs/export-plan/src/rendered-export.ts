@@ -1,6 +1,6 @@
 import type { ExportWireStatus } from '#lib/resources';
 
-/** Where a schedule stands, as REST and webhooks render it. */
+/** Position of a schedule, as REST and webhooks render it. */
 export interface RenderedSchedule {
   readonly paused: boolean;
   readonly next_start_time: string | null;
@@ -13,7 +13,7 @@ export interface RenderedSchedule {
 /** `null` for a schedule, which calls nothing itself. */
 export type WebhookState = 'PENDING' | 'DELIVERED' | 'FAILED';
 
-/** How far the webhook of an export came, as REST renders it. */
+/** Progress of an export's webhook, as REST renders it. */
 export interface RenderedWebhook {
   /** Without its query. */
   readonly url: string;

@@ -21,13 +21,13 @@ export function followingRunsOf({
 interface RunPods {
   /** Selects the workers of its export, in every namespace: they run in the platform's own. */
   readonly labelSelector: string;
-  /** Whether a worker of the export has the run. */
+  /** Returns true when a worker of the export has the run. */
   readonly includes: (pod: Pod) => boolean;
   /** Which run the worker is named after, where that is another one; undefined for the run's own. */
   readonly noteOf: (pod: Pod) => string | undefined;
 }
 
-/** Where the logs of a run are. */
+/** Pods that have the logs of a run. */
 export function podsOfRun({ metadata: { name, namespace = '', uid = '' }, spec }: BulkExportRun): RunPods {
   const ownerOf = (pod: Pod): string | undefined => pod.metadata.labels?.[LABEL.exportRun];
   return {

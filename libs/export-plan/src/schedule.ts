@@ -3,15 +3,15 @@ import type { Window } from './window.js';
 
 const MICROS_PER_HOUR = 3_600_000_000n;
 
-/** What the windows of a schedule follow from; they touch, do not overlap, and have no end. */
+/** Facts from which the windows of a schedule follow; they touch, do not overlap, and have no end. */
 export interface SchedulePlan {
-  /** Where the first window begins. */
+  /** Start of the first window. */
   readonly start: Instant;
   /** Length of each window. */
   readonly intervalHours: number;
 }
 
-/** Where a schedule stands. */
+/** Position of a schedule. */
 export interface SchedulePosition {
   /** The window whose export is made next; it follows the last one exactly. */
   readonly next: Window;
@@ -24,8 +24,8 @@ function lengthOf({ intervalHours }: SchedulePlan): bigint {
 }
 
 /**
- * Where a schedule stands. The clock has no part in where a window begins: one that steps, or that nobody looked at for
- * days, changes only how many windows are due.
+ * Position of a schedule. The clock does not decide where a window begins: a clock that steps, or was not
+ * read for days, changes only how many windows are due.
  * @param until the end of the last window that an export was made for; `plan.start` before the first
  */
 export function schedulePosition(plan: SchedulePlan, until: Instant, now: Instant): SchedulePosition {

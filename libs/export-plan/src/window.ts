@@ -1,12 +1,12 @@
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 
-/** What an export covers: start inclusive, end exclusive. */
+/** Time range of an export: start inclusive, end exclusive. */
 export interface Window {
   readonly start: Instant;
   readonly end: Instant;
 }
 
-/** How a person may say it; exactly one of the ways. */
+/** Window as a person states it; exactly one of the ways. */
 export interface WantedWindow {
   readonly startTime?: string;
   readonly endTime?: string;
@@ -14,7 +14,7 @@ export interface WantedWindow {
   readonly last?: string;
 }
 
-/** A window, or the sentence that says why there is none. */
+/** A window, or a sentence with the reason for refusing it. */
 export type WindowDecision =
   | { readonly kind: 'window'; readonly window: Window }
   | { readonly kind: 'refused'; readonly message: string };
