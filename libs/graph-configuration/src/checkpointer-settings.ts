@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 
-/** What becomes of a thread at the end of its time: it goes, or all its states but the last. */
+/** Effect of the end of a thread's time: the thread is deleted, or all its states but the last. */
 export type ThreadTtlStrategy = 'delete' | 'keep_latest';
 
-/** How long threads live that ask for no time of their own. */
+/** Lifetime of threads that ask for no time of their own. */
 export interface ThreadTtlSettings {
   readonly strategy: ThreadTtlStrategy;
-  /** Minutes since a thread was last changed; undefined: for ever. */
+  /** Minutes since a thread was last changed; undefined: no limit. */
   readonly defaultMinutes: number | undefined;
   readonly sweepIntervalMinutes: number;
   /** Threads of one sweep. */
@@ -44,7 +44,7 @@ const TTL: Readonly<Record<string, Rule>> = {
       : `must be a whole number from 1 to ${MAX_SWEEP_LIMIT}`,
 };
 
-/** What of the setting `checkpointer` cannot be done; undefined when all of it can. */
+/** Unsupported parts of the setting `checkpointer`; undefined when all of it is supported. */
 export function checkpointerRefusal(value: unknown): string | undefined {
   if (!isJsonObject(value)) return 'it must be an object';
   const { ttl, ...others } = value;

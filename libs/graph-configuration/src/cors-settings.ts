@@ -13,7 +13,7 @@ export interface CorsSettings {
   /** Shown to pages beside those of the server's own. */
   readonly exposedHeaders: readonly string[];
   readonly allowsCredentials: boolean;
-  /** How long a browser may remember the answer to a preflight. */
+  /** Time for which a browser may remember the answer to a preflight. */
   readonly maxAgeSeconds: number | undefined;
 }
 
@@ -47,7 +47,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       : `must be a whole number of seconds from 0 to ${LONGEST_AGE_SECONDS}`,
 };
 
-/** What of `http.cors` cannot be done, a text for each problem. */
+/** Unsupported parts of `http.cors`, a text for each problem. */
 export function corsProblems(given: unknown): readonly string[] {
   if (!isJsonObject(given)) return ['cors must be an object'];
   const problems = Object.entries(given).flatMap(([key, value]) => {
@@ -57,7 +57,7 @@ export function corsProblems(given: unknown): readonly string[] {
   });
   const origins: unknown = given['allow_origins'];
   const isAny = Array.isArray(origins) && origins.includes('*');
-  // any page would act with the cookies of whoever opens it
+  // any page would act with the cookies of its visitor
   if (isAny && given['allow_credentials'] === true)
     problems.push('cors.allow_credentials cannot be used with the origin "*"; name the origins');
   return problems;

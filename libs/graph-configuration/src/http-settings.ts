@@ -82,7 +82,7 @@ const JUDGES: Readonly<Record<string, Judge>> = {
       : [`${key} must be a path such as "/team/agent", of letters, digits and . _ ~ - alone`],
 };
 
-/** What of the setting `http` cannot be done; undefined when all of it can. */
+/** Unsupported parts of the setting `http`; undefined when all of it is supported. */
 export function httpRefusal(http: unknown): string | undefined {
   if (!isJsonObject(http)) return 'it must be an object';
   const problems = Object.entries(http).flatMap(([key, value]) => {
@@ -94,7 +94,7 @@ export function httpRefusal(http: unknown): string | undefined {
   return problems.length === 0 ? undefined : problems.join(', ');
 }
 
-/** What of the setting drives nothing. */
+/** Parts of the setting that have no effect. */
 export function httpNote(http: unknown): string | undefined {
   const { logging_headers: logged, app, ...others } = isJsonObject(http) ? http : {};
   const idle = ['middleware_order', 'enable_custom_route_auth'].filter((key) => others[key] ?? false);

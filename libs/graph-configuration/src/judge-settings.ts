@@ -88,7 +88,7 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   ),
 };
 
-/** What drives something where the graphs are Python: packages are installed, and a Python is chosen. */
+/** Settings with an effect where the graphs are Python: packages are installed, and a Python is chosen. */
 const DRIVES_PYTHON = new Set([
   ...['dependencies', 'python_version', 'pip_config_file', 'pip_installer', 'keep_pkg_tools'],
 ]);

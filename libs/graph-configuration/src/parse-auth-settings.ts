@@ -4,9 +4,9 @@ import { parseModule, type GraphLanguage, type ModuleExport } from './parse-expo
 
 /** `auth` of `langgraph.json`. */
 export interface AuthSettings extends ModuleExport {
-  /** Whether a studio may call beside the agent's own users. */
+  /** True when a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
-  /** How long the answer of the authentication handler holds for requests with the same headers. */
+  /** Time for which the answer of the authentication handler holds for requests with the same headers. */
   readonly cache:
     | {
         /** In lower case. */
@@ -15,7 +15,7 @@ export interface AuthSettings extends ModuleExport {
         readonly maxSize: number;
       }
     | undefined;
-  /** How clients show who they are, for the description of the routes. */
+  /** Security schemes of clients, for the description of the routes. */
   readonly openapi: OpenapiSecurity | undefined;
 }
 
@@ -25,7 +25,7 @@ type Requirements = readonly JsonObject[];
 export interface OpenapiSecurity {
   readonly securitySchemes: JsonObject;
   readonly security: Requirements;
-  /** By path and method, in place of `security`. */
+  /** Requirements by path and method, in place of `security`. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Requirements>>>>;
 }
 

@@ -1,11 +1,11 @@
 import { failed } from './failed.js';
 
-/** What the graphs of an agent are written in: TypeScript counts as JavaScript. */
+/** Language of an agent's graphs: TypeScript counts as JavaScript. */
 export type GraphLanguage = 'javascript' | 'python';
 
-/** What a module exports. */
+/** Export of a module. */
 export interface ModuleExport {
-  /** As written, relative to the folder. */
+  /** File as written, relative to the folder. */
   readonly file: string;
   readonly exportName: string;
 }
@@ -15,7 +15,7 @@ export const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
 const PYTHON_FILE = /\.py$/;
 const PYTHON_MODULE = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
 
-/** Whether an export is named by its module, as Python imports it, and not by a file. */
+/** True when an export is named by its module, as Python imports it, and not by a file. */
 export function isModuleName(file: string): boolean {
   return !SOURCE_FILE.test(file) && !PYTHON_FILE.test(file) && PYTHON_MODULE.test(file);
 }

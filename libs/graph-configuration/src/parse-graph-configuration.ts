@@ -16,7 +16,7 @@ export interface GraphEntry extends ModuleExport {
   readonly description?: string;
 }
 
-/** What `langgraph.json` says, as far as it drives something here. */
+/** Content of `langgraph.json`, as far as it has an effect here. */
 export interface GraphConfiguration {
   readonly language: GraphLanguage;
   /** Undefined where the graphs are not Python. */
@@ -65,9 +65,9 @@ function parseEnv(given: unknown): GraphConfiguration['env'] {
 }
 
 /**
- * Reads the text of a `langgraph.json`. What this version cannot do is refused by name, never let through: an agent
- * that counts on its own authentication must not run without it.
- * @param languages that whoever reads it can do something with; of one alone by default
+ * Reads the text of a `langgraph.json`. Settings that this version does not support are refused by name,
+ * never ignored: an agent that counts on its own authentication must not run without it.
+ * @param languages that the caller supports; one only by default
  * @throws TerminalError (`GraphLoadFailed`) saying what was found, where, and what to do
  */
 export function parseGraphConfiguration(

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import { failed } from './failed.js';
 
-/** What `langgraph.json` says of the environment of Python graphs. */
+/** Settings of `langgraph.json` for the environment of Python graphs. */
 export interface PythonSettings {
   /** `python_version`, such as `3.12`; undefined for whichever the machine has. */
   readonly version: string | undefined;

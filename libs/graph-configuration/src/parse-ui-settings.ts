@@ -2,9 +2,9 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 
 /** A file whose default export holds components that pages show. */
 export interface UiEntry {
-  /** By which pages ask for them: as a rule the name of a graph. */
+  /** Name by which pages ask for them: as a rule that of a graph. */
   readonly name: string;
-  /** As written, relative to the folder. */
+  /** File as written, relative to the folder. */
   readonly file: string;
 }
 
@@ -63,7 +63,7 @@ export function parseUiSettings({ ui, ui_config: config }: JsonObject): UiSettin
   return { entries: parseUi(ui).entries, shared: parseUiConfig(config).shared };
 }
 
-/** What of the settings drives nothing. */
+/** Parts of the settings that have no effect. */
 export function uiNotes({ ui, ui_config: config }: JsonObject): readonly string[] {
   const isIdle = parseUi(ui).entries.length === 0 && (config ?? undefined) !== undefined;
   return isIdle ? ['"ui_config" of langgraph.json drives nothing: "ui" names no components'] : [];

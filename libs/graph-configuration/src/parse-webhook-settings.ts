@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 
-/** What `langgraph.json` says about webhooks of runs. */
+/** Settings of `langgraph.json` for webhooks of runs. */
 export interface WebhookSettings {
   /** `http.disable_webhooks`. */
   readonly isDisabled: boolean;

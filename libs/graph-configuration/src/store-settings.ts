@@ -1,22 +1,22 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { parsePythonExport, SOURCE_FILE, type GraphLanguage } from './parse-export.js';
 
-/** How long items of the store live. */
+/** Lifetime of items in the store. */
 export interface StoreTtl {
   /** Minutes; undefined: it never expires. */
   readonly defaultMinutes: number | undefined;
-  /** Whether reading an item begins its time again. */
+  /** True when reading an item begins its time again. */
   readonly refreshesOnRead: boolean;
   readonly sweepIntervalMinutes: number;
 }
 
-/** How items of the store are found by what they mean. */
+/** Index for semantic search of items in the store. */
 export interface StoreIndex {
   /** Numbers in a vector. */
   readonly dims: number;
   /** `FILE:EXPORT` of the agent, or `PROVIDER:MODEL`. */
   readonly embed: string;
-  /** Where it is one of the agent's files. */
+  /** Export of a file of the agent, where it is one. */
   readonly source: { readonly file: string; readonly exportName: string } | undefined;
   /** Paths of what is embedded; `$` is the whole value. */
   readonly fields: readonly string[];
@@ -32,17 +32,17 @@ const DEFAULT_TTL: StoreTtl = { defaultMinutes: undefined, refreshesOnRead: true
 /** A name of a module of Python has a dot; `PROVIDER:MODEL` has none before its colon. */
 const PYTHON_SOURCE = /\.|\//;
 
-/** Those of pgvector. */
+/** Maximum dimensions of pgvector. */
 const MAX_DIMS = 16_000;
 
-/** A week: sweeps are for what nobody reads. */
+/** A week: sweeps remove items that are not read. */
 const MAX_SWEEP_MINUTES = 10_080;
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const isMinutes = (value: unknown): boolean =>
   typeof value === 'number' && Number.isFinite(value) && value > 0;
 
-/** What is wrong with a part of the setting, by its name; undefined for nothing. */
+/** Checks of the setting's parts, by name; undefined without a problem. */
 type Rules = Readonly<Record<string, (value: unknown) => string | undefined>>;
 
 const INDEX: Rules = {
@@ -81,7 +81,7 @@ function problemsOf(name: string, given: unknown, rules: Rules): string[] {
   });
 }
 
-/** What of the setting `store` cannot be done; undefined when all of it can. */
+/** Unsupported parts of the setting `store`; undefined when all of it is supported. */
 export function storeRefusal(value: unknown, language: GraphLanguage): string | undefined {
   if (!isJsonObject(value)) return 'it must be an object';
   const { index, ttl, path, ...unknown } = value;
