@@ -2,7 +2,7 @@ import type { Clock } from '#lib/time';
 import type { Endpoint } from './endpoint.js';
 
 const LOOK_EVERY_MS = 25;
-/** Whoever reaches the port may wait there, without a key. */
+/** Limit of waiting requests: any caller that reaches the port may wait there, without a key. */
 export const MAX_WAITING = 1_000;
 
 /**
@@ -21,14 +21,14 @@ export class EndpointChoice {
     this.#clock = clock;
   }
 
-  /** As many wait for a pod as may. */
+  /** True when the maximum number of requests waits for a pod. */
   get isCrowded(): boolean {
     return this.#waiting >= MAX_WAITING;
   }
 
   /**
-   * A ready pod other than those already `tried`; waits up to `patienceMs` for one, because a pod that restarts is back
-   * in a moment. Undefined when there is none, and at once when too many wait.
+   * A ready pod other than those already `tried`; waits up to `patienceMs` for one, because a pod that
+   * restarts is back in a moment. Undefined without one, and at once when too many wait.
    */
   async choose(
     tried: ReadonlySet<string>,

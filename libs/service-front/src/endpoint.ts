@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 
-/** Where a ready pod listens. */
+/** Address of a ready pod. */
 export interface Endpoint {
   readonly pod: string;
   /** This machine where missing. */

@@ -16,7 +16,7 @@ import type { Endpoint } from './endpoint.js';
 import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
 import type { SleepGate } from './sleep-gate.js';
 
-/** How long a request waits for a ready pod before it is answered with 503. */
+/** Time for which a request waits for a ready pod before it is answered with 503. */
 const PATIENCE_MS = 5_000;
 const MAX_PODS_TRIED = 4;
 /** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
@@ -49,13 +49,13 @@ function linesOf(written: WrittenHeaders): readonly string[] {
   return Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
 }
 
-/** What stands behind a Service, as requests are led to it. */
+/** Backend of a Service to which requests are forwarded. */
 export interface ServiceBehind {
   readonly endpoints: EndpointChoice;
   readonly gate: SleepGate;
   readonly serviceName: string;
   readonly clock: Clock;
-  /** None where missing: headers go on as they came. */
+  /** Rewritten headers; without them headers are forwarded unchanged. */
   readonly written?: WrittenHeaders;
 }
 
@@ -112,7 +112,7 @@ function passAnswer(from: IncomingMessage, to: ServerResponse, serviceName: stri
   }
 }
 
-/** What monitors ask again and again, without a key. */
+/** True for requests that monitors repeat without a key. */
 function isProbe({ method, url }: IncomingMessage): boolean {
   return method === 'GET' && url === '/ok';
 }

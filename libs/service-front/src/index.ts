@@ -1,4 +1,4 @@
-/** What stands in front of a Service: a port that leads to its ready pods, and holds requests while they sleep. */
+/** Proxy of a Service: a port that leads to its ready pods, and holds requests while they sleep. */
 export type { Endpoint } from './endpoint.js';
 export { sleepOf, type SleepingService } from './sleeping-service.js';
 export type { WrittenHeaders } from './forward-http.js';

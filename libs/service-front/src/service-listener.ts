@@ -21,11 +21,11 @@ import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade } from './forward-http.js';
 import { SleepGate, type SleepGateOptions } from './sleep-gate.js';
 
-/** How often, and with what pause, a wished port is tried. */
+/** Number of attempts to get a wished port, and the pause between them. */
 const WISHED_TRIES = 30;
 const WISHED_PAUSE_MS = 100;
 const NEW_TRIES = 10;
-/** As kube-proxy has the kernel forget connections that stand still (`conntrack.tcpEstablishedTimeout`). */
+/** Idle time after which kube-proxy has the kernel forget connections (`conntrack.tcpEstablishedTimeout`). */
 const TCP_IDLE_MS = 24 * 3_600_000;
 
 /**
@@ -43,19 +43,19 @@ const AWAKE = { note: () => undefined, wake: () => Promise.resolve() };
 export interface ServiceListenerOptions {
   /** `namespace/name`, for messages. */
   readonly serviceName: string;
-  /** Of the Service. */
+  /** Port of the Service. */
   readonly port: { readonly name?: string | undefined };
   /** Address to listen on; that of this machine alone by default. */
   readonly host?: string;
   /** The endpoints at this moment. */
   readonly endpoints: () => readonly Endpoint[];
-  /** How the deployment behind it sleeps; without it requests wait for nothing. */
+  /** Sleep of the deployment behind it; without it requests do not wait for a wake. */
   readonly sleep?: Pick<SleepGateOptions, 'note' | 'wake' | 'limits'>;
-  /** Of the namespace's Services together. */
+  /** Connections of the namespace's Services together. */
   readonly room: ConnectionRoom;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of clients. */
+  /** Limits for clients. */
   readonly limits?: ServerLimits;
 }
 

@@ -13,7 +13,7 @@ export interface ServicePort {
   readonly port: number;
 }
 
-/** What a `ServiceWay` works with. */
+/** Dependencies of a `ServiceWay`. */
 export interface ServiceWayOptions {
   readonly clock: Clock;
   /** Finds the addresses of hosts that are names; Node's own where missing. */
@@ -28,7 +28,7 @@ export class ServiceWay {
   readonly #clock: Clock;
   readonly #lookup: { readonly lookup?: LookupFunction };
   readonly #gate: SleepGate;
-  /** By address: who waits for a port is counted together. */
+  /** Endpoint choices by address: all requests that wait for a port are counted together. */
   readonly #choices = new Map<string, EndpointChoice>();
 
   constructor({ clock, lookup }: ServiceWayOptions) {

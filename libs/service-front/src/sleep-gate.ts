@@ -7,20 +7,20 @@ const LOOK_EVERY_MS = 25;
 /** A write that was lost is repeated while somebody waits. */
 const ASK_EVERY_MS = 1_000;
 
-/** How requests wait for a deployment that sleeps. */
+/** Limits of requests that wait for a deployment that sleeps. */
 export interface SleepLimits {
   /** Longer than any start that succeeds. */
   readonly waitMs: number;
-  /** Of one Service. */
+  /** Limit per Service. */
   readonly most: number;
-  /** Of one caller: its credentials. */
+  /** Limit per caller, identified by its credentials. */
   readonly mostOfCaller: number;
 }
 
 export const SLEEP_LIMITS: SleepLimits = { waitMs: 75_000, most: 1_000, mostOfCaller: 100 };
 
 export interface SleepGateOptions {
-  /** What the Service says at this moment; undefined while its requests go to its pods. */
+  /** Present note of the Service; undefined while its requests go to its pods. */
   readonly note: () => SleepNote | undefined;
   /** Writes onto the Service that a request ends this sleep. */
   readonly wake: (note: SleepNote) => Promise<void>;
@@ -28,7 +28,7 @@ export interface SleepGateOptions {
   readonly clock: Clock;
 }
 
-/** What keeps a request from its pods. */
+/** Reason why a request does not reach its pods. */
 export interface Refusal {
   readonly status: 429 | 503;
   readonly message: string;
@@ -65,7 +65,7 @@ export class SleepGate {
     this.#limits = options.limits ?? SLEEP_LIMITS;
   }
 
-  /** Whether its deployment sleeps, which a request would end. */
+  /** True when its deployment sleeps, which a request would end. */
   get isShut(): boolean {
     const note = this.#options.note();
     return note !== undefined && !isSuspended(note);
@@ -128,7 +128,7 @@ export class SleepGate {
     void this.#options.wake(note);
   }
 
-  /** One for all that wait: a note is a text of whoever may edit the Service. */
+  /** One look for all that wait: the note may be large, since any editor of the Service can write it. */
   #nextLook(): Promise<SleepNote | undefined> {
     this.#look ??= this.#options.clock.sleep(LOOK_EVERY_MS).then(() => {
       this.#look = undefined;

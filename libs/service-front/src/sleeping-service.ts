@@ -7,7 +7,7 @@ import type { SleepGateOptions } from './sleep-gate.js';
 export interface SleepingService {
   /** `namespace/name`, for log lines. */
   readonly name: string;
-  /** As it is at this moment; undefined when it does not exist. */
+  /** The Service in its present state; undefined when it does not exist. */
   readonly find: () => Service | undefined;
   /** Writes the annotation by which the listener is asked: `ANNOTATION.wake`. */
   readonly write: (since: string) => Promise<void>;
@@ -15,8 +15,9 @@ export interface SleepingService {
 }
 
 /**
- * What a `SleepGate` knows of a Service and does to it. A request ends this very sleep, once for all who ask: the listener,
- * which stopped the pods, reads it. A write that fails is asked for again while somebody waits.
+ * Reads and writes of a Service for its `SleepGate`. A request ends this very sleep, once for all waiting
+ * requests: the listener, which stopped the pods, reads it. A write that fails is repeated while a request
+ * waits.
  */
 export function sleepOf({
   name,
