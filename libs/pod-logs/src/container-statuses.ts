@@ -5,7 +5,7 @@ export function containerStatuses({ status }: Pod): readonly ContainerStatus[] {
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
 }
 
-/** How often a container has ended, the end from which it has not been started again included. */
+/** Number of times that a container has ended, the end from which it has not been started again included. */
 export function endsOf({ restartCount, state }: ContainerStatus): number {
   return restartCount + (state?.terminated ? 1 : 0);
 }

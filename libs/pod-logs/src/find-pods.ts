@@ -5,7 +5,7 @@ import { type Pod, PODS } from '#lib/resources';
 export interface PodChoice extends Selection {
   /** Leaves out pods that the selection cannot tell apart; none when absent. */
   readonly includes?: (pod: Pod) => boolean;
-  /** What readers of the log should know about a pod. */
+  /** Note on a pod for readers of the log. */
   readonly noteOf?: (pod: Pod) => string | undefined;
 }
 

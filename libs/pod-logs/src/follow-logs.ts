@@ -8,13 +8,13 @@ import { haveEnded, type LogSource, logSources } from './log-source.js';
 import { type LogClient, readLogs, readOne, type ReadOptions } from './read-logs.js';
 import { SeenLines } from './seen-lines.js';
 
-/** How often pods are listed: for new ones, and for containers that were started again. */
+/** Interval of listing pods: for new ones, and for containers that were started again. */
 const LIST_MS = 2_000;
 /** Lines of several containers that come within this time are put in order. */
 const ORDER_MS = 100;
 /** Logs that one reader follows at once. */
 const MAX_SOURCES = 64;
-/** Of the last lines that are there at the beginning. */
+/** Limit for the last lines that exist at the beginning. */
 const MAX_FIRST_BYTES = 1_048_576;
 
 export interface FollowOptions extends Omit<ReadOptions, 'previous'> {
@@ -22,18 +22,18 @@ export interface FollowOptions extends Omit<ReadOptions, 'previous'> {
   /** The pods as they are now; undefined once there will be no more, which ends it. */
   readonly pods: () => Promise<readonly Pod[] | undefined>;
   readonly container?: string | undefined;
-  /** Whether it ends once every pod has. */
+  /** True when it ends once every pod has ended. */
   readonly endsWithPods: boolean;
   /** After so long without a line an empty batch is given out, which shows that all is well. */
   readonly idleMs: number;
   readonly clock: Clock;
 }
 
-/** What is known of one container. */
+/** State of one followed container. */
 interface Followed {
   readonly seen: SeenLines;
   isOpen: boolean;
-  /** Of a log that was empty at the beginning, so many last lines of it are wanted. */
+  /** Number of last lines that are wanted of a log that was empty at the beginning. */
   firstTail: number | undefined;
   /** The attempt that has ended and is read to its end. */
   readAttempt: string | undefined;
@@ -87,7 +87,7 @@ class Following {
     }
   }
 
-  /** What is there. */
+  /** Lines that exist at the beginning. */
   async *#begin(): AsyncGenerator<readonly LogLine[], void, void> {
     const { client, container, tail } = this.#options;
     const pods = await this.#list();

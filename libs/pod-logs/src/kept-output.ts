@@ -11,7 +11,7 @@ import {
 import { byTime, lineTime, type LogLine } from './log-line.js';
 
 const SUFFIX = '.log';
-/** Of each container: no more is kept, and whoever may write ConfigMaps may write more. */
+/** Limit per container: no more is kept, and other writers of ConfigMaps may write more. */
 const MAX_LINES = 2_000;
 const MAX_LETTERS = 262_144;
 const MAX_CONTAINERS = 8;

@@ -32,7 +32,7 @@ export class LastLines {
     return this.#lines.slice(this.#first);
   }
 
-  /** Whether fewer are left than were asked for, since they are too long. */
+  /** True when fewer are left than were asked for, since they are too long. */
   get isCut(): boolean {
     return this.#isCut && this.#lines.length - this.#first < this.maxLines;
   }

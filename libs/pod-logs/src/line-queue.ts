@@ -3,14 +3,14 @@ import { byTime, type LogLine, sizeOfLine } from './log-line.js';
 /** Lines of all containers that wait for their reader; those who bring more wait meanwhile. */
 const MAX_QUEUED_BYTES = 1_048_576;
 
-/** Where the followers of several logs leave lines for one reader. */
+/** Queue in which the followers of several logs leave lines for one reader. */
 export class LineQueue {
   #lines: LogLine[] = [];
   #bytes = 0;
   #filled = Promise.withResolvers<void>();
   #emptied = Promise.withResolvers<void>();
 
-  /** Resolves once there is room for more. */
+  /** Resolves once there is space for more. */
   async put(lines: readonly LogLine[]): Promise<void> {
     if (lines.length === 0) return;
     for (const line of lines) {
@@ -26,7 +26,7 @@ export class LineQueue {
     this.#filled.resolve();
   }
 
-  /** When there are lines, or `wake` was called. */
+  /** Resolves when there are lines, or `wake` was called. */
   async filled(): Promise<void> {
     await this.#filled.promise;
     this.#filled = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ export interface LogLine {
   readonly time: string;
   readonly pod: string;
   readonly container: string;
-  /** As it was printed, control characters included; bytes that are no UTF-8 become U+FFFD. */
+  /** Text as it was printed, control characters included; bytes that are no UTF-8 become U+FFFD. */
   readonly text: string;
   /** Bytes at the end of the line that were left out, since it was longer than `MAX_LINE_BYTES`. */
   readonly cutBytes?: number;
@@ -30,7 +30,7 @@ export function byTime(a: LogLine, b: LogLine): number {
   return a.time < b.time ? -1 : a.time > b.time ? 1 : 0;
 }
 
-/** What a line takes in memory, about. */
+/** Approximate size of a line in memory. */
 export function sizeOfLine({ text, pod, container }: LogLine): number {
   return 2 * (text.length + pod.length + container.length) + 128;
 }

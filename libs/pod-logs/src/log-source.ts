@@ -7,7 +7,7 @@ export interface LogSource {
   readonly container: string;
   /** Differs from one attempt of the container to the next, and once that has ended. */
   readonly attempt: string;
-  /** Whether this attempt prints no more. */
+  /** True when this attempt prints no more. */
   readonly hasEnded: boolean;
 }
 
@@ -40,7 +40,7 @@ export function containersOf(pods: readonly Pod[]): readonly string[] {
 
 const ENDED: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
 
-/** Whether nothing of these pods will print again. */
+/** True when nothing of these pods will print again. */
 export function haveEnded(pods: readonly Pod[]): boolean {
   return pods.every(({ status }) => ENDED.has(status?.phase));
 }

@@ -36,7 +36,10 @@ function allEndsOf(pod: Pod): number {
   return containerStatuses(pod).reduce((sum, status) => sum + endsOf(status), 0);
 }
 
-/** Empty when there is none, or its node does not give it: evidence is kept where it can be had, and holds nothing up. */
+/**
+ * Output of a container; empty without any, or when its node does not give it: evidence is kept where it is
+ * available, and holds nothing up.
+ */
 async function outputOf(
   client: Pick<KubeClient, 'podLogs'>,
   pod: Pod,

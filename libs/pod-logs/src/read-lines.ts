@@ -2,7 +2,7 @@ import { lineTime, type LogLine, MAX_LINE_BYTES } from './log-line.js';
 
 const LINE_END = 0x0a;
 
-/** A line as it lies in the stream: the start of it that is kept, and how long it was. */
+/** A line of the stream: the start of it that is kept, and its whole length. */
 interface RawLine {
   readonly kept: Buffer;
   readonly bytes: number;
@@ -49,7 +49,7 @@ export async function* readLines(
   if (bytes > 0) yield [parsed(end())];
 }
 
-/** With the time before it. */
+/** Limit with the time before it. */
 const MAX_RAW_BYTES = MAX_LINE_BYTES + 64;
 
 function parseLine(

@@ -11,7 +11,7 @@ export type LogClient = Pick<KubeClient, 'podLogs'>;
 export interface ReadOptions {
   /** Last lines of each container; all when absent. */
   readonly tail?: number | undefined;
-  /** As `lineTime` has it: lines of this time and later. */
+  /** Time in the form of `lineTime`: lines of this time and later. */
   readonly since?: string | undefined;
   readonly previous?: boolean;
   readonly signal: AbortSignal;

@@ -1,14 +1,14 @@
 import type { LogLine } from './log-line.js';
 
 /**
- * How far the log of one container has been read, so that reading it again from that time repeats nothing. Several lines may
- * have one time: those of the last one are remembered.
+ * Position in the log of one container, so that reading it again from that time repeats nothing. Several
+ * lines may have one time: those of the last one are remembered.
  */
 export class SeenLines {
   #time = '';
   readonly #texts = new Map<string, number>();
 
-  /** Of the last line; undefined before the first. */
+  /** Time of the last line; undefined before the first. */
   get time(): string | undefined {
     return this.#time === '' ? undefined : this.#time;
   }
