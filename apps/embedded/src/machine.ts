@@ -79,7 +79,7 @@ function podUsers(text: string): readonly UserRange[] {
   });
 }
 
-/** What pods read beside their own folders. */
+/** Paths that pods read beside their own folders. */
 function programsOf({ installation, dataFolder }: EmbeddedConfig): readonly string[] {
   return [
     join(installation, 'dist', 'apps', 'agent-server', 'src', 'main.js'),

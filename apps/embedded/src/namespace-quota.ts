@@ -7,7 +7,10 @@ const nameOf = ({ plural, group }: Pick<ResourceRef, 'plural' | 'group'>): strin
 /** All pods, as in a ResourceQuota: `pods` are those that have not ended. */
 const ALL_PODS = 'count/pods';
 
-/** What one workspace may hold of one machine, so that no tenant takes all of it. Far above what people need. */
+/**
+ * Default limits of one workspace on a machine, so that no tenant takes all of it. Far above what people
+ * need.
+ */
 const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   objects: 20_000,
   megabytes: 32,
@@ -30,13 +33,13 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
 
 const ADVICE = 'AGENTPLANE_NAMESPACE_QUOTA of the platform';
 const OWN_WORDS = new Set(['objects', 'megabytes', 'ports']);
-/** What pods that have not ended may request together, by the words of a ResourceQuota. */
+/** Resources that the unfinished pods may request together, by the words of a ResourceQuota. */
 const REQUESTS: Readonly<Record<string, string>> = {
   pods: 'pods',
   'requests.cpu': 'cpu',
   'requests.memory': 'memory',
 };
-/** Of what the machine offers to pods, so that others find room beside the greediest. */
+/** Share of the machine's capacity for pods, so that others find capacity beside the greediest. */
 const SHARE_PERCENT = 80n;
 /** Shares are rounded down to these billionths: a pod, a thousandth of a core, a megabyte. */
 const UNITS: Readonly<Record<string, bigint>> = {
@@ -48,8 +51,8 @@ const UNITS: Readonly<Record<string, bigint>> = {
 /**
  * The limits of every workspace's namespace; the platform's own has none.
  * @param words NAME=NUMBER, in place of the defaults of these names
- * @param capacity what the machine offers to pods
- * @throws Error for a word that is none
+ * @param capacity capacity of the machine for pods
+ * @throws Error for a malformed word
  */
 export function parseQuota(
   words: readonly string[],
