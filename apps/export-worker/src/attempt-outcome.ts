@@ -6,7 +6,7 @@ import { type ExportProgressRecord, StaleAttemptError } from '#lib/trace-store';
 /** Exit codes that the controller reads (after sysexits: EX_USAGE, EX_DATAERR, EX_TEMPFAIL). */
 export const EXIT_CODE = { done: 0, unusable: 64, terminal: 65, retry: 75 } as const;
 
-/** How an attempt ended, for the process and for the run's record. */
+/** Result of an attempt, for the process and for the run's record. */
 export interface AttemptOutcome {
   readonly exitCode: number;
   /** For people; without secrets. Undefined when there is nothing to record. */
@@ -27,7 +27,7 @@ export function outcomeOf(
     // a claim that was refused, and a database that fails since: the next attempt finds out why
     if (record === undefined) return { exitCode: EXIT_CODE.retry };
     if (record.state === 'completed') return { exitCode: EXIT_CODE.done };
-    // suspended: whoever frees it begins another worker
+    // suspended: the release begins another worker
     if (record.state === 'held') return { exitCode: EXIT_CODE.retry };
     // the same number twice: a second process of this attempt, as after a loss of the node. Whether the first still
     // writes or has recorded that it failed, only the next attempt can settle it

@@ -15,7 +15,7 @@ import { type Instant, parseInstant } from '#lib/time';
 import { type ExportResource, type ExportWindow } from '#lib/trace-store';
 import type { WorkerConfig } from './config.js';
 
-/** What the last run of an export writes about all of them. */
+/** Facts about all runs that the last run of an export writes. */
 export interface WholeExport {
   readonly exportUid: string;
   /** Keys of the manifests of all runs. */
@@ -24,13 +24,13 @@ export interface WholeExport {
   readonly keys: readonly string[];
 }
 
-/** What one attempt has to do, without its credentials. */
+/** Task of one attempt, without its credentials. */
 export interface ExportTask {
   readonly runUid: string;
   readonly attempt: number;
   readonly spec: BulkExportRunSpec;
   readonly window: ExportWindow;
-  /** What is exported, in this order. */
+  /** Exported resources, in this order. */
   readonly resources: readonly ExportResource[];
   readonly bucket: string;
   /** Key of the file of part `part`, from 0. */
@@ -101,7 +101,7 @@ function timeOf(text: string): Instant {
   return micros;
 }
 
-/** How to reach the destination. */
+/** Settings for reaching the destination. */
 export function destinationOf(config: WorkerConfig): ObjectStoreSettings {
   const { allowPrivateEndpoints } = config;
   return { ...destinationSettings(config.spec.destination.config, config), allowPrivateEndpoints };

@@ -556,7 +556,8 @@ describe('a series of attempts of one run', () => {
   });
 
   /**
-   * The older of two attempts is held at this request of its own to the store, and goes on once the newer has completed.
+   * The older of two attempts is held at this request of its own to the store, and continues once the newer
+   * has completed.
    * @returns false when it made fewer requests
    */
   async function expectOneWinner(request: number): Promise<boolean> {

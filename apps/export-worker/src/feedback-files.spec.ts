@@ -47,7 +47,7 @@ afterEach(() => {
 });
 afterAll(() => stand.stop());
 
-/** As the database has it, past every program of ours. */
+/** Rows read directly from the database, without any program of ours. */
 async function stored(name = '%'): Promise<readonly Row[]> {
   const client = new pg.Client({ connectionString: uri });
   await client.connect();
@@ -70,7 +70,7 @@ async function stored(name = '%'): Promise<readonly Row[]> {
 const of = (spec: BulkExportRunSpec, resource: 'runs' | 'feedback'): string =>
   join(stand.folderOf(spec), `tenant_id=${stand.tenantId}/session_id=${projectId}/resource=${resource}`);
 
-/** As DuckDB reads it. */
+/** Rows as DuckDB reads them. */
 async function found(spec: BulkExportRunSpec): Promise<readonly Row[]> {
   const connection = await (await DuckDBInstance.create()).connect();
   try {

@@ -20,7 +20,7 @@ export function fileColumns(
   );
 }
 
-/** Whether a column is written; those of the cursor are read for every export. */
+/** True when a column is written; those of the cursor are read for every export. */
 export function isWanted(name: string, wanted: readonly string[] | undefined): boolean {
   return wanted?.includes(name) ?? true;
 }
@@ -29,7 +29,7 @@ export function isWanted(name: string, wanted: readonly string[] | undefined): b
 export const SORTED_BY: readonly string[] = Object.freeze(['start_time', 'id', 'trace_id']);
 
 /**
- * What a file says of itself, beside its rows: which export, which window, and which columns hold JSON, whose type is
+ * Metadata of a file beside its rows: the export, the window, and the columns that hold JSON, whose type is
  * that of text because some readers refuse more.
  */
 export function fileMetadata(

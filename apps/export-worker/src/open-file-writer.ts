@@ -46,7 +46,7 @@ export function openFileWriter(
   }
 }
 
-/** Of the files, for whoever downloads one. */
+/** Content type of the files, for clients that download one. */
 export function contentType({ format, compression }: BulkExportRunSpec): string {
   if (format === 'parquet') return 'application/vnd.apache.parquet';
   // the compression is the file's own: a client must not undo it on the way

@@ -12,7 +12,10 @@ export class RowBounds {
   readonly #row = Buffer.alloc(40);
   #firstTime: Instant | undefined;
 
-  /** @param fieldOf where the column of each part of the cursor lies in the tuples */
+  /**
+   *
+   * @param fieldOf index in the tuples of the column for each part of the cursor
+   */
   constructor(fieldOf: (role: keyof ExportCursor) => number) {
     this.#timeField = fieldOf('startTime');
     this.#idField = fieldOf('id');

@@ -25,9 +25,10 @@ interface AttemptEnd {
 }
 
 /**
- * The attempt that the Job is named after and then, as long as each is completed, those that follow: each is claimed
- * when it is begun, so what is left unclaimed waits as if nobody had ever taken it. A failure ends the process, and its
- * exit code speaks for the run in work. A run that follows and was cancelled, or is another's meanwhile, is passed over.
+ * Runs the attempt that the Job is named after and then, as long as each is completed, those that follow.
+ * Each is claimed when it is begun, so that the unclaimed ones wait as if they had never been taken. A
+ * failure ends the process, and its exit code stands for the run in work. A following run that was cancelled,
+ * or belongs to another worker meanwhile, is skipped.
  * @returns the exit code
  */
 export async function takeRuns(config: WorkerConfig, tools: WorkerTools): Promise<number> {

@@ -17,7 +17,7 @@ import { RowBounds } from './row-bounds.js';
 /** The least that stores take: three buffers of this size are held, two on the wire and one that fills. */
 const PART_BYTES = 5 << 20;
 
-/** What writing files needs. */
+/** Dependencies for writing files. */
 export interface PartTools {
   readonly source: ExportSource;
   readonly store: ObjectStore;
@@ -35,8 +35,9 @@ export interface PartPlace {
 }
 
 /**
- * Writes the next file, of runs or of feedback: rows after `after` in order of (start_time, id, trace_id), until the window ends or the file is large
- * enough. Noted before, during and after, so that the next attempt knows what may lie in the store.
+ * Writes the next file, of runs or of feedback: rows after `after` in order of (start_time, id, trace_id),
+ * until the window ends or the file is large enough. Noted before, during and after, so that the next attempt
+ * knows which objects may be in the store.
  * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
  */
 export async function writePart(
@@ -66,7 +67,7 @@ export async function writePart(
   }
 }
 
-/** Rows that nobody reads would hold their connection. */
+/** Begins a part. On failure it closes the rows: rows without a reader would hold their connection. */
 function begin(task: ExportTask, place: PartPlace, rows: ExportRows, tools: PartTools): PartInTheMaking {
   try {
     return new PartInTheMaking(task, place, rows, tools);

@@ -5,11 +5,11 @@ import { writeField } from './json-field.js';
 import { blankBreaks, LineBuffer, type LinePiece } from './line-buffer.js';
 import { LineCompression, type LineCodec } from './line-compression.js';
 
-/** Of a borrowed value, compressed at a time. */
+/** Part of a borrowed value that is compressed at a time. */
 const SLICE_BYTES = 256 << 10;
 
 export interface JsonLinesOptions {
-  /** What is written, and which field of a tuple it is. */
+  /** Written columns, each with the index of its field in a tuple. */
   readonly columns: readonly { readonly column: ExportColumn; readonly field: number }[];
   readonly codec: LineCodec;
   readonly sink: FileSink;
@@ -79,7 +79,9 @@ export class JsonLinesWriter implements FileWriter {
     this.#compression.close();
   }
 
-  /** Waits for all but the last piece, which goes on by itself unless it is borrowed. */
+  /**
+   * Waits for all but the last piece, whose compression continues in the background unless it is borrowed.
+   */
   async #compress(pieces: readonly LinePiece[]): Promise<void> {
     for (const piece of pieces) {
       await this.#work;

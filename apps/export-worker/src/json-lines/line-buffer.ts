@@ -11,7 +11,7 @@ const BACKSLASH = 0x5c;
 /** Most bytes that one byte of a text becomes in JSON: `\u0000`. */
 const MAX_ESCAPED = 6;
 
-/** What JSON has short escapes for; other control characters have their number. */
+/** Control characters for which JSON has short escapes; others have their number. */
 const SHORT: Readonly<Record<number, string>> = {
   8: '\\b',
   9: '\\t',
@@ -21,7 +21,7 @@ const SHORT: Readonly<Record<number, string>> = {
   [QUOTE]: '\\"',
   [BACKSLASH]: '\\\\',
 };
-/** By byte: what stands in a JSON string instead. Bytes of characters beyond ASCII stand for themselves. */
+/** Escapes in a JSON string by byte. Bytes of characters beyond ASCII are written unchanged. */
 const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
   const isPlain = byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH;
   if (isPlain) return undefined;
@@ -31,7 +31,7 @@ const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_,
 /** Bytes that are ready to be compressed. */
 export interface LinePiece {
   readonly bytes: Buffer;
-  /** Whether they lie in the tuple that they were read from, line breaks and all. */
+  /** True when they are in the tuple that they were read from, line breaks and all. */
   readonly isBorrowed: boolean;
 }
 

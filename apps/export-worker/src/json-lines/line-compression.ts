@@ -2,7 +2,7 @@ import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import type { Transform } from 'node:stream';
 import type { FileSink } from '../file-writer.js';
 
-/** What files of lines can be compressed with. */
+/** Compression of files of lines. */
 export type LineCodec = 'none' | 'gzip' | 'zstd';
 
 const CHUNK_BYTES = 256 << 10;
