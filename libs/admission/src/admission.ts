@@ -61,7 +61,7 @@ export class Admission<Owner = string> {
   readonly #heldBy = new Map<Owner, number>();
   readonly #waiting = new OwnerQueues<Owner | undefined | typeof URGENT, Waiting>();
   #held = 0;
-  /** A request waits for capacity, which nobody may take from it. */
+  /** True while a request waits for capacity that others must not take from it. */
   #isBlocked = false;
 
   constructor(limits: AdmissionLimits) {
