@@ -14,7 +14,7 @@ const OWNER: Retention = { maxBytes: 4 * 1024 * 1024, maxFiles: 5 };
 const REFUSALS = { capacity: 300, perSecond: 1, most: 10_000 };
 const MOST_OPEN = 32;
 const FIRST_REFUSED = 400;
-/** What a file may be called as it is. */
+/** Names that a file may have unchanged. */
 const PLAIN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export interface AuditLogOptions {
@@ -22,22 +22,24 @@ export interface AuditLogOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the platform's records; 10 files of 20 MiB by default. */
+  /** Retention of the platform's records; 10 files of 20 MiB by default. */
   readonly platform?: Retention;
-  /** Of the records of each owner; 5 files of 4 MiB by default. */
+  /** Retention of the records of each owner; 5 files of 4 MiB by default. */
   readonly owner?: Retention;
 }
 
 /**
- * Who did what, as JSON lines in files that only their owner reads, rotated by size and count. Each tenant has files of
- * its own, in a folder beside the file of the platform: whatever one does, the records of others stay.
+ * Log of actions and their actors, as JSON lines in files that only their owner reads, rotated by size and
+ * count. Each tenant has files of its own, in a folder beside the file of the platform: a busy tenant does
+ * not displace the records of others.
  *
- * Written at once, so that a program that is killed has said what it did. A write that fails never fails the work it is
- * about: records are dropped and counted, the log of the program says so once, and again when the file takes lines.
+ * Written at once, so that a program that is killed has recorded its actions. A write that fails never fails
+ * the work that it records: records are dropped and counted, the log of the program reports it once, and
+ * again when the file takes lines.
  */
 export class AuditLog {
   readonly #options: AuditLogOptions;
-  /** By owner; used last is last. */
+  /** Files by owner, least recently used first. */
   readonly #files = new Map<string, RotatedFile>();
   readonly #refusals: TokenBuckets;
   /** Refusals without a line, by owner. */

@@ -1,4 +1,4 @@
-/** Who did something. */
+/** Actor of an audited action. */
 export type AuditActor =
   | {
       readonly kind: 'api-key';
@@ -21,7 +21,7 @@ export type AuditActor =
       readonly impersonates?: string;
     };
 
-/** What was done to what; names and ids only, no bodies and no values of queries. */
+/** Action and its object; names and ids only, no bodies and no values of queries. */
 export interface AuditAction {
   /** `POST`, for Kubernetes its verb. */
   readonly verb: string;

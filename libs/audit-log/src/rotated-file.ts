@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-/** How much is kept of one file. */
+/** Limits for one file and its former ones. */
 export interface Retention {
   /** A full file becomes `PATH.1`. */
   readonly maxBytes: number;
