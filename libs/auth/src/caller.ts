@@ -3,7 +3,7 @@ import type { ChosenScope } from './key-scope.js';
 /** The uuid of a workspace; every row and every query carries it. */
 export type TenantId = string;
 
-/** What a key opens, and for a deployment's own key whose it is. */
+/** Scope of a key, and the deployment of a deployment's own key. */
 export type KeyGrant =
   | { readonly scope: ChosenScope }
   | {
@@ -18,8 +18,8 @@ export type KeyGrant =
 export type Caller = KeyGrant & {
   readonly tenantId: TenantId;
   readonly keyId: string;
-  /** What its maker calls it; absent for the operator. */
+  /** Name given by its maker; absent for the operator. */
   readonly keyName?: string;
-  /** By the database's clock; absent on keys without an end. */
+  /** Remaining time by the database's clock; absent on keys without an end. */
   readonly expiresInMs?: number;
 };

@@ -1,5 +1,5 @@
 /**
- * What a key opens.
+ * Scope of a key.
  *
  * - `workspace`: everything of its workspace
  * - `deployment`: a deployment's own key: writes, reads and deletes the runs of its own tracing project
@@ -7,7 +7,7 @@
  * - `read`: reads traces, projects, deployments and exports, and writes nothing
  * - `invoke`: calls agents, and nothing else
  *
- * Every key may ask what it opens.
+ * Every key may ask for its own scope.
  */
 export const KEY_SCOPES = ['workspace', 'deployment', 'ingest', 'read', 'invoke'] as const;
 
