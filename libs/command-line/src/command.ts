@@ -10,7 +10,7 @@ export interface ArgumentSpec {
   readonly completes?: Completes;
 }
 
-/** What a command talks to; the reference says so, and tests start no more than that. */
+/** Program that a command talks to; the reference names it, and tests start no more than that. */
 export type Needs = 'nothing' | 'data folder' | 'rest' | 'kubernetes';
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
@@ -22,7 +22,7 @@ export interface CommandSpec<O extends Options = Options> {
   /** One sentence that begins with a verb. */
   readonly about: string;
   readonly arguments?: readonly ArgumentSpec[];
-  /** By the name under which the command finds the value: the long flag in camel case. */
+  /** Options by the name under which the command finds the value: the long flag in camel case. */
   readonly options: O;
   /** Whole command lines without the program's name. */
   readonly examples: readonly string[];

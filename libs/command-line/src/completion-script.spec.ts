@@ -48,7 +48,7 @@ const TABLE = {
 describe('completionScript', () => {
   const folder = temporaryFolder();
 
-  /** What bash offers for the last word. */
+  /** Completions that bash offers for the last word. */
   function offered(...words: string[]): string[] {
     const file = join(folder, 'completion.bash');
     writeFileSync(file, completionScript('bash', TABLE));

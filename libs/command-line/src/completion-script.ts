@@ -52,7 +52,7 @@ function flagsOf({ options }: Command): readonly Flag[] {
   }));
 }
 
-/** What follows each beginning of a command: `''` → its first words, `keys` → its verbs. */
+/** Words after each beginning of a command: `''` → its first words, `keys` → its verbs. */
 function wordsAfter({ commands }: Table): ReadonlyMap<string, ReadonlySet<string>> {
   const after = new Map<string, Set<string>>();
   for (const { words } of commands) {

@@ -3,7 +3,7 @@ import { EXIT } from '#lib/lifecycle';
 /** Ways in which a command ends. */
 export type ExitName = keyof typeof EXIT;
 
-/** What each exit code means, for the help and the reference. */
+/** Meaning of each exit code, for the help and the reference. */
 export const EXIT_MEANING: Readonly<Record<ExitName, string>> = {
   ok: 'done',
   failed: 'failed; the message on standard error says why',
@@ -15,7 +15,7 @@ export const EXIT_MEANING: Readonly<Record<ExitName, string>> = {
   interrupted: 'interrupted by Ctrl-C',
 };
 
-/** By number. */
+/** Names sorted by number. */
 export function exitNames(): readonly ExitName[] {
   return Object.keys(EXIT)
     .filter((name): name is ExitName => Object.hasOwn(EXIT_MEANING, name))

@@ -14,7 +14,7 @@ export const LIVE_NAMES = [
 /** Names that the platform is asked for when Tab is pressed; `object` are those of the kind that the line names. */
 export type LiveName = (typeof LIVE_NAMES)[number];
 
-/** What a shell offers where a value is expected. */
+/** Completions that a shell offers for a value. */
 export type Completes = 'file' | 'folder' | 'kind' | LiveName | readonly string[];
 
 /** One option of a command: its words, its sentence, and how its text becomes a value. */

@@ -37,7 +37,7 @@ function parserOf(program: ProgramSpec): Parser {
   return parser;
 }
 
-/** Where the use of a command is described, after it was used wrongly. */
+/** Hint at the help of a command after wrong usage. */
 function helpHint(words: string): string {
   return `("agentplane ${words} --help" shows its usage)`;
 }

@@ -1,13 +1,13 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { shellWord } from './shell-word.js';
 
-/** Where a command would be typed, and where this program lies. */
+/** Folder in which a command would be typed, and folder of this program. */
 export interface ProgramPlaces {
   readonly here: string;
   readonly installation: string;
 }
 
-/** What to type for this program: elsewhere npx would look for a package of its name in the registry. */
+/** Words to type for this program: elsewhere npx would look for a package of its name in the registry. */
 export function programWords({ here, installation }: ProgramPlaces): string {
   const owner = installedIn(installation);
   if (here === installation || (owner !== undefined && `${here}${sep}`.startsWith(`${owner}${sep}`)))
@@ -19,7 +19,7 @@ export function programWords({ here, installation }: ProgramPlaces): string {
   return `node ${shellWord(short.startsWith('..') ? program : short)}`;
 }
 
-/** The folder whose `node_modules` an installed package lies in; undefined for a checkout. */
+/** The folder whose `node_modules` contains an installed package; undefined for a checkout. */
 function installedIn(installation: string): string | undefined {
   const modules = dirname(installation);
   return basename(modules) === 'node_modules' ? dirname(modules) : undefined;

@@ -1,6 +1,6 @@
 /**
- * What a terminal obeys instead of showing it (colours, titles, its clipboard, the text above), and what turns the order
- * of text around. Line ends and tabs stay.
+ * Characters that a terminal obeys instead of showing them (colours, titles, its clipboard, the text above),
+ * and those that change the direction of text. Line ends and tabs stay.
  */
 const OBEYED = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
