@@ -6,7 +6,7 @@ export interface Field<T> {
   readonly env: string;
   /** One sentence for `--help` and the docs; names the unit where there is one. */
   readonly about: string;
-  /** What its text must be, for the docs: `text`, `whole number from 0 to 65535`. */
+  /** Form of its text, for the docs: `text`, `whole number from 0 to 65535`. */
   readonly takes: string;
   /** Never printed. */
   readonly secret: boolean;

@@ -2,13 +2,16 @@ import { BlockList, isIP } from 'node:net';
 import { optionalText } from './field.js';
 import { inheritedEnvironment, loadConfig } from './load-config.js';
 
-/** What curl, npm and most other programs call their proxies; both cases are in use, the lower one wins. */
+/**
+ * Names that curl, npm and most other programs have for their proxies; both cases are in use, the lower one
+ * wins.
+ */
 export const PROXY_VARIABLES = [
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'],
   ...['http_proxy', 'https_proxy', 'no_proxy'],
 ] as const;
 
-/** Where a request goes. */
+/** Target of a request. */
 export interface Target {
   /** A name or an address, without brackets. */
   readonly host: string;
@@ -48,7 +51,10 @@ function isInSubnet(entry: string, host: string): boolean {
   return isOn(list, host);
 }
 
-/** As curl reads an entry: a name stands for itself and all below it, with a port for that port; `*` for everything. */
+/**
+ * True when an entry covers a host, as curl reads it: a name stands for itself and all below it, with a port
+ * for that port; `*` for everything.
+ */
 function covers(entry: string, { host, port }: Target): boolean {
   if (entry === '' || host === '') return false;
   if (entry === '*' || entry === host) return true;
