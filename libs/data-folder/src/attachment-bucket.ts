@@ -1,4 +1,6 @@
-/** Bucket of the embedded object store that attachments of runs lie in: apart from exports, whose keys never reach it. */
+/**
+ * Bucket of the embedded object store for attachments of runs: apart from exports, whose keys never reach it.
+ */
 export const ATTACHMENT_BUCKET = 'agentplane-attachments';
 
 /** The folder in it that the key of the api reaches. */

@@ -3,14 +3,14 @@ import { errorText } from '#lib/errors';
 
 const { createPrivateKey, X509Certificate } = process.getBuiltinModule('node:crypto');
 
-/** Where a server's certificate and key lie, both PEM. */
+/** Paths of a server's certificate and key, both PEM. */
 export interface CertificateFiles {
   /** The server's certificate, then those that lead to its authority. */
   readonly certificate: string;
   readonly key: string;
 }
 
-/** What a certificate file says about its first certificate. */
+/** Facts about the first certificate of a file. */
 export interface CertificateFacts {
   /** SHA-256 in pairs of hexadecimal digits, as `openssl x509 -fingerprint -sha256` prints it. */
   readonly fingerprint: string;
@@ -43,7 +43,7 @@ export function readServerCertificate(files: CertificateFiles): ServerCertificat
 }
 
 /**
- * Whether a key is that of its certificate.
+ * True when a key is that of its certificate.
  * @throws Error that names the file that holds neither
  */
 export function isCertificatePair(files: CertificateFiles): boolean {

@@ -1,6 +1,9 @@
 import { readJson, writeJson } from './json-file.js';
 
-/** How the embedded object store is reached: the key of its operator, who reads and writes objects of every bucket. */
+/**
+ * Address of the embedded object store and the key of its operator, who reads and writes objects of every
+ * bucket.
+ */
 export interface StoreCredentials {
   readonly endpoint: string;
   readonly region: string;

@@ -10,8 +10,8 @@ export const INSTALLATION = basename(above) === 'dist' ? dirname(above) : above;
 const SOME_PACKAGE = join('@langchain', 'langgraph', 'package.json');
 
 /**
- * The folder of the packages that an installation runs on: its own `node_modules`, or where npm installed it as a package
- * among others, the one that it lies in with them.
+ * The folder of the packages that an installation runs on: its own `node_modules`, or, where npm installed it
+ * as a package among others, the one that contains them all.
  */
 export function packagesOf(installation: string): string {
   const own = join(installation, 'node_modules');

@@ -6,7 +6,7 @@ export interface Lock {
   release(): void;
 }
 
-/** Who holds a lock. */
+/** Holder of a lock. */
 export interface LockOwner extends ProcessIdentity {
   /** The command that took it, where others need to know. */
   readonly command?: string;
