@@ -7,7 +7,7 @@ import { parseRoleNote, renderRoleNote } from './role-note.js';
 
 const MAX_NAME_BYTES = 63;
 const DEFAULT_MAX_CONNECTIONS = 20;
-/** Of the connections that a server has for all roles, one may have the third part: the rest is for others. */
+/** Divisor for one role's share of a server's connections: a third; the rest is for others. */
 const PARTS = 3;
 /** So that a forgotten transaction or a runaway statement of one agent does not hold back a server that all share. */
 const SESSION_LIMITS = { statement_timeout: '5min', idle_in_transaction_session_timeout: '1min' } as const;
@@ -54,8 +54,8 @@ async function hasRow(server: OwnConnection, sql: string, name: string): Promise
 }
 
 /**
- * How many connections one role may have: all that are not reserved, or a part of them. Before Postgres 16 they are reserved
- * for superusers alone.
+ * Number of connections that one role may have: all that are not reserved, or a part of them. Before Postgres
+ * 16 only superusers have reserved ones.
  */
 async function countConnections(server: OwnConnection, isShared: boolean): Promise<number> {
   const { rows } = await server.query<{ connections: number }>(
@@ -84,7 +84,10 @@ async function nextComment(
   return next === comment ? undefined : next;
 }
 
-/** How a deployment reaches its database: on the administrator's server, with what he demands of it. */
+/**
+ * URI of a deployment's database: on the administrator's server, with the parameters of the administrator's
+ * URI.
+ */
 export function databaseUri({ adminUri, name, password }: DatabaseLogin): string {
   const uri = new URL(adminUri);
   uri.username = encodeURIComponent(name);

@@ -21,7 +21,7 @@ export interface DeploymentDatabases {
    */
   ensure(options: {
     readonly adminUri: string;
-    /** Whether the server is there for others too, who keep a part of its connections; default true. */
+    /** True when the server is used by others too, who keep a part of its connections; default true. */
     readonly isShared?: boolean;
     readonly name: string;
     /** Whose deployment it is, by any lasting name: roles of one workspace share what the guard leaves to it. */

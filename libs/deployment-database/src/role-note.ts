@@ -1,6 +1,7 @@
 /**
- * What is known of a deployment's role beside its rights. It is the comment of the role, which the role itself cannot
- * write (Postgres asks for CREATEROLE and the admin option), as it could a setting or the comment of its database.
+ * Facts about a deployment's role beside its rights. They are stored as the comment of the role, which the
+ * role itself cannot write (Postgres asks for CREATEROLE and the admin option), unlike a setting or the
+ * comment of its database.
  */
 export interface RoleNote {
   /** Most connections of the role, whatever its limit is at present: that is lowered while its workspace holds too much. */
