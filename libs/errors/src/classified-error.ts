@@ -1,9 +1,9 @@
 /**
- * The classes of failure that a reconcile loop, a worker or a route tells apart. The thrower classifies once; whoever
- * catches turns the class into requeue, condition, event, metric and log level and never decides again.
+ * The classes of failure that a reconcile loop, a worker or a route tells apart. The thrower classifies once;
+ * the catcher turns the class into requeue, condition, event, metric and log level and never decides again.
  *
- * Messages say what was attempted on which object, what was found and what to do. They reach statuses, events and
- * logs: no secrets, no URL query strings.
+ * Messages state what was attempted on which object, what was found and what to do. They reach statuses,
+ * events and logs: no secrets, no URL query strings.
  */
 abstract class ClassifiedError extends Error {
   abstract readonly kind: 'terminal' | 'waiting';

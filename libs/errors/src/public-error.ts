@@ -1,4 +1,4 @@
-/** What a public error means to the caller; one filter per program maps it to HTTP. */
+/** Meaning of a public error for the caller; one filter per program maps it to HTTP. */
 export type PublicErrorCode =
   | 'bad_request' // 400
   | 'unauthenticated' // 401
@@ -37,7 +37,7 @@ export const HTTP_STATUS: Readonly<Record<PublicErrorCode, number>> = {
  * HTTP. Body on the wire: `{"detail": message}`, for `invalid` `{"detail": [{loc, msg, type}]}`.
  */
 export class PublicError extends Error {
-  /** When it is worth trying again, where the thrower knows. */
+  /** Delay after which a retry is worthwhile, where the thrower knows it. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
