@@ -7,7 +7,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** What `listen` of every kind of server takes. */
+/** Argument for `listen` of every kind of server. */
 export type ClaimedAddress = ListenAddress | { readonly host: string; readonly fd: number };
 
 /** Descriptors that no server of this process has taken yet, by port. */
@@ -22,8 +22,8 @@ function inherited(): Map<number, number[]> {
 }
 
 /**
- * What to give to `server.listen`: the socket that the parent holds for this port, else the address itself. A server that
- * closes closes its descriptor, so that each is given once.
+ * Argument for `server.listen`: the socket that the parent holds for this port, else the address itself. A
+ * server that closes closes its descriptor, so that each is given once.
  */
 export function claimAddress({ host, port }: ListenAddress): ClaimedAddress {
   unclaimed ??= inherited();

@@ -17,7 +17,7 @@ require('node:http')
   .listen({ fd });
 `;
 
-/** What another program of the machine meets that wants the port. */
+/** Error of another program of the machine that wants the port. */
 async function tryListen(port: number): Promise<string> {
   const server = createServer();
   return new Promise((resolve) => {

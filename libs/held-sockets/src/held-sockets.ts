@@ -15,7 +15,7 @@ function isHandle(value: unknown): value is Handle {
   return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 }
 
-/** What to start a child with, so that it has sockets. */
+/** Parts of a child's start that give it sockets. */
 export interface Inheritance {
   /** To be appended to its `stdio`. */
   readonly stdio: Exclude<StdioOptions, string>;

@@ -1,11 +1,11 @@
 /** Names the descriptors of a child process's sockets, as `PORT:DESCRIPTOR` with commas between. */
 export const HELD_SOCKETS = 'AGENTPLANE_HELD_SOCKETS';
 
-/** What a child says to its parent about a socket. `held` comes with the handle. */
+/** Message of a child to its parent about a socket. `held` comes with the handle. */
 export interface SocketMessage {
   readonly kind: 'socket-held' | 'socket-released' | 'socket-failed';
   readonly port: number;
-  /** Of the error of a socket that failed. */
+  /** Error code of a socket that failed. */
   readonly code?: string;
 }
 
