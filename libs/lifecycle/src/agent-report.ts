@@ -1,4 +1,4 @@
-/** What an agent server sends to the process that started it, where that asked for reports. */
+/** Report of an agent server to the process that started it, where that asked for reports. */
 export type AgentReport =
   /** Its sources compile; sent before they are evaluated. */
   | {

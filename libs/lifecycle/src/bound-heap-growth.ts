@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** What may be added to the objects that a full collection found alive, before the next one, in percent. */
+/** Permitted growth of the objects that a full collection found alive, before the next one, in percent. */
 const GROWTH_PERCENT = 50;
 
 const FLAG = '--heap-growing-percent';

@@ -4,19 +4,28 @@ import { type Clock, systemClock } from '#lib/time';
 
 const FIRST_LOOK_MS = 10_000;
 const LOOK_EVERY_MS = 20_000;
-/** What was allocated since the last collection; less is not worth the work. Of a large heap, whose collection takes longer, a quarter. */
+/**
+ * Minimum allocation since the last collection; less is not worth the work. For a large heap, whose
+ * collection takes longer, a quarter.
+ */
 const WORTH_BYTES = 4 * 2 ** 20;
 const WORTH_SHARE = 0.25;
-/** Nothing of the program goes on during a collection: a second of it takes no more than a hundredth of the time. */
+/**
+ * Pause after a collection, in multiples of its duration: it blocks the program, and so takes a hundredth of
+ * the time at most.
+ */
 const PAUSES_PER_COLLECTION = 100;
-/** Of one core; a program that works collects by itself. */
+/** Share of one core below which a program is idle; a busy program collects by itself. */
 const IDLE_SHARE = 0.15;
 /** Idle for so long, a program gives back what it has for its next work as well. */
 const DEEP_AFTER_MS = 60_000;
-/** Of a larger heap the pause would be noticed: it is some three times that of a full collection. */
+/**
+ * Maximum heap for a deep collection: the pause is some three times that of a full one, and would be noticed
+ * with a larger heap.
+ */
 const DEEP_MAX_BYTES = 128 * 2 ** 20;
 
-/** What a process knows of itself. */
+/** Measurements of the own process. */
 export interface OwnProcess {
   /** CPU time so far, in milliseconds. */
   readonly cpuMs: () => number;
@@ -28,9 +37,10 @@ export interface OwnProcess {
 }
 
 /**
- * Collects what a program left behind when it became idle. V8 collects while a program allocates: one that stopped, as a
- * platform that nobody uses, keeps the garbage of its last work, and of its start, for as long as it does nothing. After
- * a minute of it, once, it gives back all it can, which it makes again with its next work.
+ * Collects the garbage of a program that became idle. V8 collects while a program allocates: one that
+ * stopped, e.g. an unused platform, keeps the garbage of its last work, and of its start, for as long as it
+ * is idle. After an idle minute it once gives back all that it can, and allocates it again with its next
+ * work.
  */
 export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ownProcess()): void {
   let aliveBytes = 0;

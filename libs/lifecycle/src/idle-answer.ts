@@ -1,25 +1,28 @@
 import { timingSafeEqual } from 'node:crypto';
 import { digestIdleToken } from '#lib/resources';
 
-/** Header with the token by which a listener asks whether a server is idle. Proxies of the platform pass it on to nobody. */
+/**
+ * Header with the token by which a listener asks if a server is idle. Proxies of the platform never forward
+ * it.
+ */
 export const IDLE_HEADER = 'x-agentplane-idle';
 
-/** Whether the header of a request has the token with this digest. */
+/** True when the header of a request has the token with this digest. */
 export function isIdleToken(given: unknown, digest: string): boolean {
   if (typeof given !== 'string') return false;
   const [found, wanted] = [digestIdleToken(given), digest].map((text) => Buffer.from(text));
   return found?.length === wanted?.length && timingSafeEqual(found ?? Buffer.of(), wanted ?? Buffer.of());
 }
 
-/** Whether a server is idle, as `GET /ok?idle=ask` answers whoever has its token. */
+/** Idle state of a server, as `GET /ok?idle=ask` answers a caller with its token. */
 export interface IdleAnswer {
   /** For how many milliseconds nothing has been asked of it; 0 while something is. */
   readonly idleMs: number;
-  /** Whether it, or another server of its deployment, has something to do, or will within seconds. */
+  /** True when it, or another server of its deployment, has work, or will have some within seconds. */
   readonly isBusy: boolean;
   /** In how many milliseconds work is due next; undefined: none is. */
   readonly workInMs: number | undefined;
-  /** Whether it refuses requests now (`idle=close`): what is asked of it from here on is not stored. */
+  /** True when it refuses requests now (`idle=close`): later requests are not stored. */
   readonly isClosed: boolean;
 }
 
@@ -33,7 +36,7 @@ export function formatIdle({
   return { idle_ms: idleMs, busy: isBusy, work_in_ms: workInMs ?? null, closed: isClosed };
 }
 
-/** What the body of the answer says; undefined for a body of another shape. */
+/** Content of the answer's body; undefined for a body of another shape. */
 export function readIdle(body: unknown): IdleAnswer | undefined {
   const idle: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'idle') : undefined;
   if (typeof idle !== 'object' || idle === null) return undefined;
@@ -45,7 +48,10 @@ export function readIdle(body: unknown): IdleAnswer | undefined {
   return { idleMs, isBusy, workInMs: workInMs ?? undefined, isClosed };
 }
 
-/** A pod runs other people's code, and a time that no date can be would end whoever makes one of it. */
+/**
+ * A pod runs untrusted code, and a time that no date can represent would crash a program that makes a date of
+ * it.
+ */
 const MAX_TIME_MS = 11 * 366 * 24 * 3_600_000;
 
 function isTime(value: unknown): value is number {

@@ -11,7 +11,7 @@ export function formatNotReady({ detail, waitingFor }: NotReady): Readonly<Recor
   return { ok: false, detail, ...(waitingFor === undefined ? {} : { waiting_for: waitingFor }) };
 }
 
-/** What the body of `GET /ok` of a program that is not ready says; empty for a body of another shape. */
+/** Content of the body of `GET /ok` of a program that is not ready; empty for a body of another shape. */
 export function readNotReady(body: unknown): Partial<Record<keyof NotReady, string>> {
   if (typeof body !== 'object' || body === null) return {};
   const waitingFor: unknown = Reflect.get(body, 'waiting_for');
@@ -33,7 +33,7 @@ export function readHostEnds(body: unknown): number {
   return isCount(times) ? times : 0;
 }
 
-/** What a deployment has to do, as `GET /ok?load=1` of one of its servers answers. */
+/** Load of a deployment, as `GET /ok?load=1` of one of its servers answers. */
 export interface RunLoad {
   /** Runs that would begin at once if a server had a place for them. */
   readonly waiting: number;
@@ -50,7 +50,7 @@ export function formatRunLoad({ waiting, atWork, places, cores }: RunLoad): Read
   return { waiting, at_work: atWork, places, ...(cores === undefined ? {} : { cores }) };
 }
 
-/** What the body of the answer says; undefined for a body of another shape. */
+/** Content of the answer's body; undefined for a body of another shape. */
 export function readRunLoad(body: unknown): RunLoad | undefined {
   const load: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'load') : undefined;
   if (typeof load !== 'object' || load === null) return undefined;

@@ -34,13 +34,13 @@ export interface ProgramOptions {
   readonly log: Logger;
   /** Longest time in milliseconds that stopping may take before the process ends anyway. */
   readonly stopTimeoutMs?: number;
-  /** What an unhandled rejection does; programs that run other people's code only log it. Default `stop`. */
+  /** Effect of an unhandled rejection; programs that run untrusted code only log it. Default `stop`. */
   readonly unhandledRejections?: 'stop' | 'log';
   /** Exit code after a requested stop. Default 0; other than 0 for work that is then left undone. */
   readonly askedExitCode?: number;
 }
 
-/** What `start` gets: `own` whatever must be stopped; the last owned is stopped first. */
+/** Argument of `start`: `own` registers parts that must be stopped; the last one is stopped first. */
 export interface ProgramContext {
   own<T extends Stoppable>(part: T): T;
   /** Aborted when the program begins to stop. */
