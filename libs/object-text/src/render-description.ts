@@ -57,7 +57,7 @@ function block(title: string, text: string): string {
   return `${title}:\n${text.replaceAll(/^(?=.)/gm, INDENT)}`;
 }
 
-/** What a Secret holds is its own; how much may be shown. */
+/** Sizes of a Secret's values: the values are secret, their sizes may be shown. */
 function sizesOf(data: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(data).map(([name, value]) => [

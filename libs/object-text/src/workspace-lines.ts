@@ -38,7 +38,7 @@ function useLines({ limits, usage }: WorkspaceDetails): readonly UseLine[] {
   ];
 }
 
-/** What a workspace may use and uses, with a bar for each limit. */
+/** Limits and usage of a workspace, with a bar for each limit. */
 export function workspaceLines(workspace: WorkspaceDetails): readonly string[] {
   const { name, display_name: title, plan, id, namespace, limits } = workspace;
   const { is_ready: isReady, status_reason: reason, status_message: message } = workspace;
