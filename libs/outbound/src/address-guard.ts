@@ -9,7 +9,7 @@ export type Refusal = Exclude<Reach, 'public'> | 'unresolved';
 export interface AddressGuardOptions {
   /** Private networks and loopback may be dialled. */
   readonly allowPrivate: boolean;
-  /** The error of whoever dials. */
+  /** Error that the caller throws. */
   readonly refuse: (why: Refusal) => Error;
   /** Instead of {@link processNames}. */
   readonly resolve?: Resolve;
@@ -45,8 +45,8 @@ export class AddressGuard {
   }
 
   /**
-   * What can be said of a host without resolving it. Connections to literal addresses never ask `lookup`, so this must
-   * be asked before each of them.
+   * Checks a host without resolving it. Connections to literal addresses never ask `lookup`, so this must be
+   * called before each of them.
    * @param host without brackets, as the URL parser writes it
    * @throws the error of `refuse`
    */

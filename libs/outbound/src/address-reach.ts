@@ -1,9 +1,9 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /**
- * Where an address leads: to the `public` internet, into a `private` network (loopback included), or where no store can
- * ever be and machines keep their own credentials (`never`: link-local with the instance metadata, unspecified,
- * multicast, reserved).
+ * Reach of an address: the `public` internet, a `private` network (loopback included), or a range where no
+ * store can ever be and machines keep their own credentials (`never`: link-local with the instance metadata,
+ * unspecified, multicast, reserved).
  */
 export type Reach = 'public' | 'private' | 'never';
 
@@ -69,7 +69,7 @@ const CARRIERS: readonly (readonly [list: BlockList, group: number])[] = [
 ];
 const COMPATIBLE = listOf('ipv6', [['::', 96]]);
 
-/** The reach of an IP address in any form of writing; `never` for a text that is none. */
+/** The reach of an IP address in any notation; `never` for a text that is no address. */
 export function reachOf(address: string): Reach {
   const plain = address.replace(/%.*$/, '');
   if (isIP(plain) === 0) return 'never';

@@ -21,8 +21,9 @@ export interface GuardedOptions {
 const ONE_HANDSHAKE = constants.SSL_OP_NO_RENEGOTIATION;
 
 /**
- * A paused answer keeps what came with one read of its connection, and reads no more. Node would go on until it has 64 KB,
- * and in pieces of a byte these are 65,536 objects that nobody has counted.
+ * High-water mark of a paused answer: it keeps the data of one read of its connection, and reads no more.
+ * Node would continue until it has 64 KB, and in pieces of a byte these are 65,536 objects that no limit
+ * counts.
  */
 const PAUSED_BYTES = 1;
 

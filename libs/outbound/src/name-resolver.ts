@@ -15,7 +15,7 @@ export type Resolve = (
 /** From the question to the answer, all name servers and the machine's own resolver together. */
 const DEADLINE_MS = 5_000;
 
-/** Of one question to one name server, which gets it twice. */
+/** Timeout and attempts per query to a name server. */
 const QUESTION = { timeout: 1_500, tries: 2 };
 
 /** After an answer of one family, how long that of the other is waited for. */
@@ -30,7 +30,7 @@ const MAX_THREADS = 1;
 /** Name servers are read again from the machine's settings, which change when a laptop moves. */
 const SETTINGS_MS = 10_000;
 
-/** Of all name servers: addresses, none that they know of, or nothing in time. */
+/** Answer of all name servers: addresses, no such name, or nothing in time. */
 type Answer = readonly LookupAddress[] | 'unknown' | 'silent';
 
 export interface NameResolverOptions {

@@ -1,11 +1,11 @@
-/** What `resolv.conf` says about names that are not whole. */
+/** Settings of `resolv.conf` for names that are not fully qualified. */
 export interface SearchList {
   readonly domains: readonly string[];
   /** Names with fewer dots are looked for below the domains first. */
   readonly ndots: number;
 }
 
-/** As resolvers do; more domains are cut off. */
+/** Limit of resolvers; further domains are cut off. */
 const MAX_DOMAINS = 6;
 const MAX_NDOTS = 15;
 
