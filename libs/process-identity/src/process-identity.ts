@@ -14,7 +14,7 @@ export interface ProcessIdentity {
 /** `sysconf(_SC_CLK_TCK)`: 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** The process of this pid; `undefined` when there is none, or only a zombie that waits for its parent. */
+/** The process of this pid; `undefined` when it does not exist, or is a zombie that waits for its parent. */
 export function findProcess(pid: number): ProcessIdentity | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
   const startedAt = process.platform === 'linux' ? linuxStart(pid) : psStart(pid);
@@ -28,7 +28,7 @@ export function ownIdentity(): ProcessIdentity {
   return own;
 }
 
-/** Whether exactly this process still runs. */
+/** True when exactly this process still runs. */
 export function isRunning(identity: ProcessIdentity): boolean {
   return findProcess(identity.pid)?.startedAt === identity.startedAt;
 }
@@ -56,7 +56,7 @@ export function findProgram(pid: number): string | undefined {
   }
 }
 
-/** Of a process that is no zombie. */
+/** Fields of a process that is no zombie. */
 function fieldsOf(pid: number): readonly string[] | undefined {
   try {
     const fields = statFields(readFileSync(`/proc/${pid}/stat`, 'utf8'));
