@@ -18,7 +18,7 @@ export interface ReconcileContext {
  */
 export type Reconcile = (key: ObjectKey, context: ReconcileContext) => Promise<Result>;
 
-/** How soon a terminal failure is looked at again: what a person changes may be nothing that wakes its object. */
+/** Requeue delay after a terminal failure: a person's change may not wake its object. */
 const TERMINAL_LOOK_MS = 60_000;
 
 /** One pass, for metrics and tests. */
@@ -28,7 +28,7 @@ export interface PassReport {
   readonly durationMs: number;
 }
 
-/** Of the event loop, for passes one after another. */
+/** Maximum use of the event loop for passes one after another. */
 const LONGEST_TURN_MS = 10;
 
 /** Reports of the loop about the passes of an object. Errors of these are only logged. */
@@ -77,7 +77,7 @@ export class Controller {
   readonly #reported = new Map<string, string>();
   readonly #failing = new Map<string, FailingPasses>();
   #workers: Promise<void>[] = [];
-  /** When a worker last let others have the event loop. */
+  /** Time at which a worker last yielded the event loop. */
   #breathedMs: number;
 
   constructor(options: ControllerOptions) {

@@ -1,7 +1,7 @@
 import { errorText, TerminalError, WaitingError } from '#lib/errors';
 import { EVENT, REASON } from '#lib/resources';
 
-/** What the class of a thrown value means for the loop. Decided here once; callers never decide again. */
+/** Meaning of a thrown value's class for the loop. Decided here once; callers never decide again. */
 export type Failure =
   | {
       /** A person or a change of the spec is needed: a look a minute, condition, one Warning event, logged as warning. */
@@ -48,7 +48,10 @@ export function classifyFailure(thrown: unknown): Failure {
   };
 }
 
-/** By the machine-readable reason of an API error, whatever class carries it: this library knows no client. */
+/**
+ * True for the machine-readable reason of an API error, whatever class carries it: this library depends on no
+ * client.
+ */
 function isConflict(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 409;
 }

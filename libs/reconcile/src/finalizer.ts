@@ -1,8 +1,9 @@
 import { isDeleting, type KubeObject } from '#lib/resources';
 
 /**
- * What the finalizer protocol asks for next:
- * `gone` the object is being deleted and our finalizer is off, touch nothing · `finalize` it is being deleted, release
+ * Next step of the finalizer protocol:
+ * `gone` the object is being deleted and our finalizer is off, touch nothing · `finalize` it is being
+ * deleted, release
  * what we hold and then take the finalizer off · `add` put the finalizer on before anything outside is made ·
  * `proceed` reconcile.
  */

@@ -1,10 +1,10 @@
 /**
- * How desired state becomes observed state, without any I/O.
+ * Reconciliation of desired and observed state, without any I/O.
  *
- * A `Controller` takes keys from a `WorkQueue` and runs one `Reconcile` pass for each; the pass answers with a `Result`
- * or throws, and the class of what it threw (`classifyFailure`) decides about requeue, event and log. What passes share
- * is pure: conditions and their summary `Ready`, the finalizer protocol, owner references, the rule of
- * `observedGeneration`. Clients and caches are in `#lib/kube`.
+ * A `Controller` takes keys from a `WorkQueue` and runs one `Reconcile` pass for each; the pass answers with
+ * a `Result` or throws, and the class of the thrown value (`classifyFailure`) decides about requeue, event
+ * and log. Shared parts of passes are pure: conditions and their summary `Ready`, the finalizer protocol,
+ * owner references, the rule of `observedGeneration`. Clients and caches are in `#lib/kube`.
  */
 export { Controller, type ControllerOptions, type PassReport, type PassReports } from './controller.js';
 export type { Failure } from './failure.js';

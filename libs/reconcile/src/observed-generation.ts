@@ -12,7 +12,7 @@ export function observedGeneration(object: Observing, wasHandledFully: boolean):
   return wasHandledFully ? object.metadata.generation : object.status?.observedGeneration;
 }
 
-/** Whether the status speaks about the present spec. */
+/** True when the status is about the present spec. */
 export function isStatusCurrent(object: Observing): boolean {
   return object.status?.observedGeneration === object.metadata.generation;
 }

@@ -20,7 +20,7 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
 }
 
-/** Whether `owner` is among the object's owners (by uid). */
+/** True when `owner` is among the object's owners (by uid). */
 export function isOwnedBy(object: KubeObject, owner: KubeObject): boolean {
   return object.metadata.ownerReferences?.some((reference) => reference.uid === owner.metadata.uid) ?? false;
 }

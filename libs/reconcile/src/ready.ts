@@ -1,6 +1,6 @@
 import { CONDITION, type Condition, type ConditionDraft, findCondition, REASON } from '#lib/resources';
 
-/** How `Ready` is computed from the other conditions of a kind. */
+/** Rule by which `Ready` is computed from the other conditions of a kind. */
 export interface ReadyRule {
   /** Every one of these must be True; the first that is not gives Ready its reason and message. */
   readonly needs: readonly string[];

@@ -1,4 +1,4 @@
-/** What a pass over one object came to. The fourth possibility is to throw. */
+/** Result of a pass over one object. The fourth possibility is to throw. */
 export type Result =
   | { readonly kind: 'done' }
   | { readonly kind: 'after'; readonly ms: number }

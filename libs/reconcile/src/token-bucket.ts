@@ -6,9 +6,9 @@ export interface BucketOptions {
 }
 
 /**
- * Bounds how often all keys together are retried, so that an outage which fails everything does not become a storm.
- * A reservation never blocks: it says in how many milliseconds its turn comes. Debts end at a burst: whoever fails
- * without end keeps the others waiting for that long at most.
+ * Limits the rate at which all keys together are retried, so that an outage which fails everything does not
+ * become a storm. A reservation never blocks: it returns the milliseconds to wait. Debts are limited to a
+ * burst: a key that fails without end delays the others for that long at most.
  */
 export class TokenBucket {
   readonly #clock: Clock;

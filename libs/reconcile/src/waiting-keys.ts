@@ -77,7 +77,9 @@ export class WaitingKeys {
     if (keys.add(key, nowMs, isUrgent)) this.#size += 1;
   }
 
-  /** Its namespace has had its turn. @returns whether the key was waiting */
+  /**
+   * Removes a key and moves its namespace to the end of the rotation. @returns true when the key was waiting
+   */
   take(key: string): boolean {
     const namespace = namespaceOf(key);
     const keys = this.#namespaces.get(namespace);

@@ -12,7 +12,7 @@ function queue(clock = new FakeClock()): { queue: WorkQueue; clock: FakeClock } 
   return { queue: new WorkQueue(options), clock };
 }
 
-/** What `next` gives now; undefined when it would wait. */
+/** Immediate result of `next`; undefined when it would wait. */
 async function nextNow(q: WorkQueue): Promise<string | undefined> {
   return q.depth === 0 ? undefined : await q.next();
 }

@@ -10,7 +10,10 @@ export interface WorkQueueOptions {
   /** Retries of all keys together. Default: 20 a second after a burst of 100. */
   readonly bucket?: BucketOptions;
   readonly random?: () => number;
-  /** Whether a key is served before others of its namespace, though not to the exclusion of them; asked when it is added. */
+  /**
+   * Returns true when a key is served before others of its namespace, though not to the exclusion of them;
+   * asked when it is added.
+   */
   readonly isUrgent?: (key: string) => boolean;
   /** Keys whose passes are slow and may wait, such as those of deletions; asked when a key is added. */
   readonly aside?: AsideKeys;
@@ -37,12 +40,14 @@ interface Delayed {
  * - **waiting**: queued once, however often it is added
  * - **in flight**: handed out by `next` and not finished; at most one worker has it
  * - **in flight, dirty**: added while in flight; waits again as soon as it is finished
- * - **delayed**: to be added at a time; the earliest time wins, and it is dropped when the key is handed out earlier,
+ * - **delayed**: to be added at a time; the earliest time wins, and it is dropped when the key is handed out
+ * earlier,
  *   because the pass that then runs decides anew
  *
- * Namespaces take turns: whoever has hundreds of keys whose passes are slow (destinations that do not answer) delays
- * others by one pass and not by hundreds. Within a namespace urgent keys come first, four in a row at most. Keys that are set
- * aside wait by themselves: the first of them goes before all others, and the rest of their places only while no other waits.
+ * Namespaces are served in rotation: one with hundreds of keys whose passes are slow (destinations that do
+ * not answer) delays others by one pass and not by hundreds. Within a namespace urgent keys come first, four
+ * in a row at most. Keys that are set aside wait by themselves: the first of them precedes all others, and
+ * the rest of their places only while no other waits.
  */
 export class WorkQueue {
   readonly #clock: Clock;
