@@ -1,4 +1,4 @@
-/** Of one answer, or of one line of an answer in lines. */
+/** Maximum size of one answer, or of one line of an answer in lines. */
 const MAX_BYTES = 67_108_864;
 
 /** A message. @param asked `GET /runs at http://…` */

@@ -4,7 +4,7 @@ type Limit = number | null;
 
 /** The workspace of a key as the REST interface answers it, as far as people are shown it. */
 export interface WorkspaceDetails {
-  /** Of the tenant. */
+  /** Id of the tenant. */
   readonly id: string;
   readonly name: string;
   readonly display_name: string | null;

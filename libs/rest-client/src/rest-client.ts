@@ -4,7 +4,10 @@ import { RestError, RestRedirectError, RestUnreachableError } from './rest-error
 import { type Fetch, fetchOf, type FetchRequest } from './trusting-fetch.js';
 
 const TIMEOUT_MS = 30_000;
-/** Of what a refusal says, in letters: it is printed, and laid out by the dashboard for each frame. */
+/**
+ * Maximum length of a refusal's text, in letters: it is printed, and laid out by the dashboard for each
+ * frame.
+ */
 const MAX_SHOWN = 2_000;
 
 /** Address and key of a REST interface. */
@@ -17,7 +20,7 @@ export interface RestAccess {
   readonly caFile?: string;
 }
 
-/** What one request needs of the client. */
+/** Part of the client that one request needs. */
 export type RestRequests = Pick<RestClient, 'request'>;
 
 type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -40,7 +43,7 @@ export class RestClient {
 
   /**
    * The answer's JSON, undefined for an empty one; its shape is that of the route in the OpenAPI document.
-   * @throws RestError when the request was refused or the answer is none of REST, RestRedirectError,
+   * @throws RestError when the request was refused or the answer is not from REST, RestRedirectError,
    * RestUnreachableError
    */
   async request<T>(method: RestMethod, path: string, body?: unknown): Promise<T> {

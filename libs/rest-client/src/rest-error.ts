@@ -29,7 +29,7 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Whether an error, or one that led to it, is about who made a certificate. */
+/** True when an error, or one that led to it, is about the issuer of a certificate. */
 function isOfTrust(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && UNTRUSTED.has(String(error.code))) || isOfTrust(error.cause);

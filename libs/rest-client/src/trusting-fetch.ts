@@ -39,7 +39,7 @@ export function readAuthority(path: string): string {
 }
 
 /**
- * How an address is asked by who believes the certificates of a file, where there is one, beside the well-known ones.
+ * Fetch for an address that trusts the certificates of a file, if given, beside the well-known ones.
  * @throws Error for a file that cannot be used
  */
 export function fetchOf({ url, caFile }: { readonly url: string; readonly caFile?: string }): Fetch {
