@@ -8,7 +8,7 @@ const FIRST = 20_000;
 const LAST = 30_000;
 const MAX_TRIES = 200;
 
-/** Whether no program listens on this port of 127.0.0.1 now. */
+/** Resolves to true when no program listens on this port of 127.0.0.1 now. */
 export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
