@@ -15,9 +15,10 @@ const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60] as const;
 const WORK_SECONDS = [0.01, 0.1, 1, 10, 60, 600, 3600] as const;
 
 /**
- * Every metric of the platform, once. `docs/reference/metrics.md` is generated from it, the accessors of `metrics` are
- * typed by it, and a program serves exactly those that name it. Labels hold words of the platform only: no tenant, no user
- * and no object is ever named, so that the number of series stays bounded and a scrape tells nobody's business.
+ * Every metric of the platform, once. `docs/reference/metrics.md` is generated from it, the accessors of
+ * `metrics` are typed by it, and a program serves exactly those that name it. Labels hold words of the
+ * platform only: no tenant, no user and no object is ever named, so that the number of series stays bounded
+ * and a scrape reveals no one's activity.
  */
 export const METRICS = catalogue({
   buildInfo: {

@@ -5,12 +5,12 @@ import type { Sample } from './sample.js';
 
 interface Cell {
   readonly labels: Readonly<Record<string, string>>;
-  /** Of each bucket alone; the last is above all bounds. */
+  /** Counts of each bucket alone; the last is above all bounds. */
   readonly counts: number[];
   sum: number;
 }
 
-/** How often values fell under each bound. */
+/** Number of values under each bound. */
 export class Histogram<L extends LabelRules = LabelRules> {
   readonly #guard: LabelGuard;
   readonly #cells = new Map<string, Cell>();

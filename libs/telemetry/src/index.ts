@@ -1,9 +1,11 @@
 /**
- * What programs report about themselves: log lines that carry the request or the reconcile they belong to, metrics from one
- * catalogue (`METRICS`, described in `docs/reference/metrics.md`), and spans of the platform's own work.
+ * Reports of programs about themselves: log lines that carry the request or the reconcile they belong to,
+ * metrics from one catalogue (`METRICS`, described in `docs/reference/metrics.md`), and spans of the
+ * platform's own work.
  *
- * `startTelemetry` opens both doors of a program: `/metrics` on an internal address, spans to an OTLP endpoint, each only
- * where it is configured. Everything else records into memory and may be called at any time.
+ * `startTelemetry` opens both outputs of a program: `/metrics` on an internal address, spans to an OTLP
+ * endpoint, each only where it is configured. Everything else records into memory and may be called at any
+ * time.
  */
 export { METRICS, type MetricKey } from './catalogue.js';
 export { knownMethod } from './known-method.js';

@@ -1,6 +1,6 @@
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A method as labels have it: what nobody serves is `other`. */
+/** Method for labels: one that no server supports is `other`. */
 export function knownMethod(method: string | undefined): (typeof METHODS)[number] | 'other' {
   return METHODS.find((known) => known === method) ?? 'other';
 }

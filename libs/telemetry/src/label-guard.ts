@@ -1,6 +1,6 @@
 import type { LabelRules } from './metric-definition.js';
 
-/** What a bounded label becomes when its value is one too many, or looks like somebody's data. */
+/** Replacement of a bounded label's value that is one too many, or looks like personal data. */
 const OTHER = 'other';
 const MAX_CHARS = 120;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;

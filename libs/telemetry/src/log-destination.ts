@@ -3,7 +3,7 @@ import pino from 'pino';
 /** Lines that are kept for a file that takes none; more are dropped and counted. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
-/** Where a logger writes, and what it could not write. */
+/** Destination of a logger, and the lines that it could not write. */
 export interface LogDestination {
   readonly stream: pino.DestinationStream;
   /** Lines dropped since the file last took one. */

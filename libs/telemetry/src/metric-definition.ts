@@ -2,7 +2,7 @@ import type { Program } from './program.js';
 
 /** Values of a label that are not listed: how many different ones a program reports before the rest becomes `other`. */
 export interface BoundedLabel {
-  /** What the values are, for the reference. */
+  /** Meaning of the values, for the reference. */
   readonly about: string;
   readonly max: number;
 }
@@ -34,7 +34,7 @@ export interface CounterDefinition<L extends LabelRules = LabelRules> extends De
 
 export interface GaugeDefinition<L extends LabelRules = LabelRules> extends Described<L> {
   readonly kind: 'gauge';
-  /** What several readers of the same labels make together. */
+  /** Combination of several readers of the same labels. */
   readonly merge: 'sum' | 'max';
 }
 

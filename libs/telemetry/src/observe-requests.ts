@@ -16,8 +16,9 @@ interface UnderWay {
 }
 
 /**
- * Measures every request of a Fastify server, gives it an id that goes back to its caller and stands in each log line of
- * its work, and makes it a span, child of the caller's. To be called before any other hook is added.
+ * Measures every request of a Fastify server, gives it an id that is returned to its caller and is in each
+ * log line of its work, and makes it a span, child of the caller's. To be called before any other hook is
+ * added.
  */
 export function observeRequests(server: FastifyInstance): void {
   const requests = new WeakMap<FastifyRequest, UnderWay>();

@@ -2,7 +2,7 @@ import type { Cut } from '#lib/http';
 import type { Logger } from './logger.js';
 import { metrics } from './metrics.js';
 
-/** What a server does about each client that it cuts for being slow: counts it and logs it once. */
+/** Records each client that a server cuts for being slow: counts it and logs it once. */
 export function recordCuts(log: Logger, server: string): (cut: Cut) => void {
   return ({ kind, reason, method, path }) => {
     metrics.httpClientsCut.add(1, { slow_at: kind });

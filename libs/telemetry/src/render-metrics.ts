@@ -5,7 +5,7 @@ import { metrics } from './metrics.js';
 import type { Program } from './program.js';
 import type { Sample } from './sample.js';
 
-/** What a scraper gets. */
+/** Answer to a scraper. */
 export interface Exposition {
   readonly contentType: string;
   readonly text: string;
@@ -34,7 +34,7 @@ interface Collected {
   readonly aggregator: string;
 }
 
-/** What a registry of prom-client asks for its values; its own type names its own classes. */
+/** Interface that a registry of prom-client reads values from; its own type names its own classes. */
 interface Collector {
   readonly name: string;
   readonly get: () => Promise<Collected>;

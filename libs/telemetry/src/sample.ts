@@ -2,6 +2,6 @@
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** Where it is not the metric's own name: the parts of a histogram. */
+  /** Name that differs from the metric's own: the parts of a histogram. */
   readonly metricName?: string;
 }

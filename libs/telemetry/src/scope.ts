@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { OpenSpan } from './tracing.js';
 
-/** What the work under way belongs to. */
+/** Request or reconcile to which the work in progress belongs. */
 export interface Scope {
   /** In every log line of the work: the request's id, or controller, key and reconcile id. */
   readonly fields: Readonly<Record<string, string>>;
@@ -19,7 +19,10 @@ export function currentScope(): Scope {
   return storage.getStore() ?? EMPTY;
 }
 
-/** Aborted once nobody waits for the work under way: the client of its request has gone. Undefined outside of requests. */
+/**
+ * Aborted once the client of the request has gone, so that no one waits for its work. Undefined outside of
+ * requests.
+ */
 export function clientLeft(): AbortSignal | undefined {
   return currentScope().left?.();
 }

@@ -10,7 +10,7 @@ import { activeTracing, useTracing } from './tracing.js';
 export interface TelemetryOptions {
   readonly program: Program;
   readonly log: Logger;
-  /** By default those of the environment. */
+  /** Defaults to those of the environment. */
   readonly settings?: TelemetrySettings;
 }
 

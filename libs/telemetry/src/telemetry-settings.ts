@@ -78,7 +78,7 @@ const fieldsOf = (prefix: string) => ({
 /** The settings of programs in which no code of users runs. */
 export const TELEMETRY_FIELDS = fieldsOf('');
 
-/** Where and which spans are sent. */
+/** Target of spans, and the selection that is sent. */
 export interface TracingSettings {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -125,12 +125,15 @@ export function readTelemetrySettings(
   };
 }
 
-/** What of these variables goes on to pods: all but the headers, which may hold a secret that tenants could then read. */
+/**
+ * Variables that are passed on to pods: all but the headers, which may hold a secret that tenants could then
+ * read.
+ */
 export const POD_TRACING_VARIABLES = TRACING_VARIABLES.filter(
   (name) => name !== 'OTEL_EXPORTER_OTLP_HEADERS',
 );
 
-/** Those that this process has. */
+/** Variables of these that this process has. */
 export function podTracingVariables(): Readonly<Record<string, string>> {
   return inheritedEnvironment(POD_TRACING_VARIABLES);
 }

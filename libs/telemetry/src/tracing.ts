@@ -1,6 +1,6 @@
 import type { SpanPlace } from './span-place.js';
 
-/** What a span says about its work. No tenants' data: ids of the platform's own, counts and outcomes. */
+/** Attributes of a span. No tenants' data: ids of the platform's own, counts and outcomes. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** A span that has begun. */
@@ -11,7 +11,7 @@ export interface OpenSpan {
   end(failure?: unknown): void;
 }
 
-/** Where spans go. */
+/** Destination of spans. */
 export interface Tracing {
   begin(name: string, attributes: SpanAttributes, parent: SpanPlace | undefined): OpenSpan;
   /** Sends what is left and ends. */
