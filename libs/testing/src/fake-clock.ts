@@ -39,7 +39,7 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** How many timers wait. */
+  /** Number of waiting timers. */
   get pending(): number {
     return this.#timers.length;
   }

@@ -10,9 +10,9 @@ const TMPFS = 0x01021994;
 const LEAST_BYTES = 8 * 2 ** 30;
 
 /**
- * A folder whose files are in memory, named after the test run, which removes it; undefined where there is none with
- * plenty of room. The thousand files of an empty cluster are copied there in 0.07 s of processor time, and on a disk
- * (ext4) in 0.5 s.
+ * A folder whose files are in memory, named after the test run, which removes it; undefined on a machine
+ * without one that has plenty of free space. The thousand files of an empty cluster are copied there in 0.07
+ * s of processor time, and on a disk (ext4) in 0.5 s.
  */
 export function folderInMemory(): string | undefined {
   const { AGENTPLANE_TEST_RUN } = inheritedEnvironment(['AGENTPLANE_TEST_RUN']);

@@ -1,6 +1,9 @@
 import { createServer } from 'node:net';
 
-/** A TCP port on 127.0.0.1 that nobody listened on a moment ago. Prefer listening on 0 where the server can say its port. */
+/**
+ * A TCP port on 127.0.0.1 that was free a moment ago. Prefer listening on 0 where the server can report its
+ * port.
+ */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -11,7 +11,7 @@ import { selfSigned } from './self-signed.js';
 const run = promisify(execFile);
 const AUTHOR = ['-c', 'user.name=tester', '-c', 'user.email=tester@example.org'];
 
-/** What a commit holds: text of files by their paths; null removes one. */
+/** Content of a commit: text of files by their paths; null removes one. */
 export type GitFiles = Readonly<Record<string, string | null>>;
 
 export interface GitRepository {

@@ -56,7 +56,7 @@ export class PostgresServer {
     await this.#administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   }
 
-  /** Whether it answers; a test may have ended it. */
+  /** True when it answers; a test may have ended it. */
   async isUp(): Promise<boolean> {
     try {
       await this.#administer('SELECT 1');

@@ -3,7 +3,7 @@ import { webcrypto } from 'node:crypto';
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
 /**
- * A certificate that nobody trusts who was not given it, with its key; PEM, for an hour.
+ * A certificate that only programs that were given it trust, with its key; PEM, for an hour.
  * @param address that it is for
  */
 export async function selfSigned(

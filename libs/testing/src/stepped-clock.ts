@@ -6,8 +6,8 @@ const LIBRARIES = '/usr/lib';
 const FILE = join('faketime', 'libfaketimeMT.so.1');
 
 /**
- * The wall clock of one process, which a test sets forward or back while the process runs; its monotonic clock goes on.
- * By libfaketime (Debian: `apt-get install faketime`), never by the machine's own clock.
+ * The wall clock of one process, which a test sets forward or back while the process runs; its monotonic
+ * clock continues. Uses libfaketime (Debian: `apt-get install faketime`), never the machine's own clock.
  */
 export interface SteppedClock {
   /** Variables of the process. */

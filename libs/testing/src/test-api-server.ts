@@ -25,7 +25,10 @@ export interface TestApiServer {
 const { KUBE_HOME } = inheritedEnvironment(['KUBE_HOME']);
 const BIN = join(KUBE_HOME ?? join(homedir(), '.cache/agentplane/kube'), 'bin');
 
-/** Whether the binaries of test/cluster/install.sh are on this machine. Without them `describe.skip` what needs them. */
+/**
+ * True when the binaries of test/cluster/install.sh are on this machine. Without them use `describe.skip` for
+ * tests that need them.
+ */
 export const hasRealKubernetes = ['etcd', 'kube-apiserver'].every((name) => existsSync(join(BIN, name)));
 
 /** A real API server for the test file that calls this: up before the tests (some 5 s), gone after them. */

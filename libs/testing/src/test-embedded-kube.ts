@@ -8,7 +8,7 @@ import { testPostgres } from './test-postgres.js';
 
 /** An API server of tests. */
 export interface TestEmbeddedKube {
-  /** Of its administrator. */
+  /** Kubeconfig of its administrator. */
   readonly kubeconfigPath: string;
   /** Stops it until `resume`: connections end, and new ones are refused. */
   interrupt(): Promise<void>;

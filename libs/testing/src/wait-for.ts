@@ -5,7 +5,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
   /** Milliseconds between two looks; by default 20 at first, then more and more, 200 at most. */
   readonly intervalMs?: number;
-  /** What is waited for, for the message of the failure. */
+  /** Description of the awaited state, for the message of the failure. */
   readonly what?: string;
 }
 
