@@ -1,6 +1,6 @@
 /**
- * The only door to the machine's clock and timers, so that decisions about time can be tested without waiting.
- * Decisions about rows use the database's time instead.
+ * The only access to the machine's clock and timers, so that decisions about time can be tested without
+ * waiting. Decisions about rows use the database's time instead.
  */
 export interface Clock {
   /** Wall-clock time. */

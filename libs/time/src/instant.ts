@@ -16,13 +16,16 @@ const LATEST = 253_402_300_799_999_999n;
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d{2}:?(?:\d{2})?)?)?$/i;
 
-/** What programs print: a whole time in UTC, with `T` or a space, no fraction or one of at most six digits. */
+/**
+ * Usual form printed by programs: a whole time in UTC, with `T` or a space, no fraction or one of at most six
+ * digits.
+ */
 const USUAL = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|\+00|\+00:00)$/;
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 /** Milliseconds of a day that was asked for lately: most times of a request are of one or two. */
 const known = { year: 0, month: 0, day: 0, ms: NaN };
 
-/** What `parseInstant` answers for the usual form, at a fraction of its cost; undefined where that has to decide. */
+/** Result of `parseInstant` for the usual form, at a fraction of its cost; undefined for other forms. */
 function parseUsual(text: string): Instant | undefined {
   if (!USUAL.test(text)) return undefined;
   const two = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
@@ -93,17 +96,17 @@ export function parseInstant(
   return isWithinYears(instant) ? instant : undefined;
 }
 
-/** Whether an instant lies in the years 1 to 9999. */
+/** True when an instant is in the years 1 to 9999. */
 export function isWithinYears(instant: Instant): boolean {
   return instant >= EARLIEST && instant <= LATEST;
 }
 
 const MS_PER_DAY = 86_400_000;
 const TWO = Array.from({ length: 100 }, (_none, number) => String(number).padStart(2, '0'));
-/** As `known`, the other way around. */
+/** Cache like `known`, the other way around. */
 const printed = { day: NaN, text: '' };
 
-/** By hand: `Date` prints a time at three times the cost of this. */
+/** Formats by hand: `Date` prints a time at three times the cost of this. */
 function formatSafe(micros: number): string {
   const ms = Math.floor(micros / 1000);
   const day = Math.floor(ms / MS_PER_DAY);
