@@ -22,7 +22,7 @@ export interface ReadRun {
   readonly dotted_order: string;
 }
 
-/** What is asked for, as `select`. */
+/** Fields for `select`. */
 export const RUN_FIELDS: readonly string[] = [
   ...[
     'id',

@@ -6,7 +6,7 @@ export interface TreeRow {
   readonly run: ReadRun;
   /** The name, after the lines that lead to it. */
   readonly title: string;
-  /** When the run was at work, on the scale of the whole trace. */
+  /** Time during which the run was at work, on the scale of the whole trace. */
   readonly bar: string;
 }
 
@@ -60,7 +60,7 @@ export function treeRows(runs: readonly ReadRun[], now: number): readonly TreeRo
 
 type Corner = '' | '├─ ' | '└─ ';
 
-/** What goes on below a row that begins with a corner. */
+/** Continuation below a row that begins with a corner. */
 const BELOW: Readonly<Record<Corner, string>> = { '': '', '├─ ': '│  ', '└─ ': '   ' };
 
 /** Rows further in are drawn no further to the right. */
