@@ -7,9 +7,9 @@ import { WebhookRefusedError } from './webhook-guard.js';
 /** From the first packet to the status of the answer, DNS and TLS included, milliseconds. */
 export const CALL_TIMEOUT_MS = 10_000;
 
-/** Of an answer; what else comes is not waited for. */
+/** Maximum size of an answer; the rest is not waited for. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** What a piece of it counts beside its bytes: receivers choose how small pieces are. */
+/** Cost of a piece of it beside its bytes: receivers choose how small pieces are. */
 const PIECE_BYTES = 1024;
 
 export interface WebhookCall {

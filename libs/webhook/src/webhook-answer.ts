@@ -1,13 +1,13 @@
 /** The receiver wants no more calls. */
 const GONE = 410;
 
-/** What a receiver made of a call. */
+/** Result of a call at its receiver. */
 export type WebhookAnswer =
   | { readonly kind: 'accepted' }
   /** @property isFinal another try changes nothing */
   | { readonly kind: 'refused'; readonly why: string; readonly isFinal: boolean };
 
-/** What a status means. @param who answered it, in a sentence */
+/** Meaning of a status. @param who answered it, in a sentence */
 export function answerOf(status: number, who: string): WebhookAnswer {
   if (status >= 200 && status < 300) return { kind: 'accepted' };
   const isRedirect = status >= 300 && status < 400;

@@ -8,7 +8,7 @@ export class WebhookRefusedError extends Error {
 export interface WebhookGuardOptions {
   /** Loopback and private networks may be called. */
   readonly allowPrivate: boolean;
-  /** What to do so that they may, as the end of a sentence. */
+  /** Remedy by which they may, as the end of a sentence. */
   readonly advice: string;
   readonly resolve?: Resolve;
 }

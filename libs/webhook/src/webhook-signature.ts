@@ -13,7 +13,7 @@ export function signingSecretsOf(setting: string | undefined): string[] {
     .filter((secret) => secret !== '');
 }
 
-/** What a call says of itself beside its body. */
+/** Facts that a call carries beside its body. */
 export interface SignedCall {
   readonly id: string;
   readonly sentAt: Date;
