@@ -1,6 +1,6 @@
 // The house style's budgets and doors. What crosses folders (layers, cycles) is held by dependency-cruiser.config.mjs.
 import tseslint from 'typescript-eslint';
-import { plainWords, testNames } from './eslint.language.mjs';
+import { comments, plainWords, testNames } from './eslint.language.mjs';
 
 const noEnvironment = {
   selector: "MemberExpression[object.name='process'][property.name='env']",
@@ -99,7 +99,7 @@ export default tseslint.config(
       parser: tseslint.parser,
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
-    plugins: { '@typescript-eslint': tseslint.plugin },
+    plugins: { '@typescript-eslint': tseslint.plugin, comments },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
       'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
@@ -107,6 +107,7 @@ export default tseslint.config(
       'max-statements': ['error', 50],
       'max-params': ['error', 6],
       'no-console': 'error',
+      'comments/whole-sentences': 'error',
       eqeqeq: 'error',
       'no-var': 'error',
       'prefer-const': 'error',
@@ -214,6 +215,7 @@ export default tseslint.config(
   {
     files: tests,
     rules: {
+      'comments/whole-sentences': 'off',
       'max-statements': 'off',
       'max-lines': ['error', { max: 800, skipBlankLines: true, skipComments: true }],
       'no-restricted-syntax': ['error', ...testNames],

@@ -24,3 +24,32 @@ export const testNames = [
   },
   ...plainWords,
 ];
+
+/** Words with which a fragment begins: a comment is a sentence, or a noun phrase with its noun. */
+const FRAGMENT = /^(of|what|whatever|who|whoever|whose|those|as|by|with|whether|nobody)\b/i;
+
+/** Text of a comment without its marks; a line comment below another one continues it. */
+function beginningOf(comment, before) {
+  const isContinued =
+    comment.type === 'Line' && before?.type === 'Line' && before.loc.end.line === comment.loc.start.line - 1;
+  return isContinued ? '' : comment.value.replace(/^[*\s]+/, '');
+}
+
+export const comments = {
+  rules: {
+    'whole-sentences': {
+      create: (context) => ({
+        Program() {
+          const all = context.sourceCode.getAllComments();
+          all.forEach((comment, at) => {
+            if (FRAGMENT.test(beginningOf(comment, all[at - 1])))
+              context.report({
+                loc: comment.loc,
+                message: 'Begin a comment with its subject: a sentence, or a noun phrase with its noun.',
+              });
+          });
+        },
+      }),
+    },
+  },
+};
