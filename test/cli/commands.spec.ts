@@ -703,7 +703,7 @@ describe('agentplane with a platform', () => {
       const store = openObjectStore({ ...objectStore, allowPrivateEndpoints: true });
       const keys: string[] = [];
       for await (const { key } of store.list(objectStore.bucket, '')) keys.push(key);
-      const [manifest = ''] = keys.filter((key) => key.includes(`manifests/export_id=${id}/`));
+      const [manifest = ''] = keys.filter((key) => key.includes(`manifests/export_id=${id}/runs/`));
       await store.delete(objectStore.bucket, manifest);
       store.close();
       const { code, output, complaint } = await attempt('export', 'verify', id, '--quick');
