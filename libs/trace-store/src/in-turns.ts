@@ -15,7 +15,7 @@ export function readsOfRequests(turns: Admission): InTurns {
 /** Owner of the progress of exports that the platform's programs read and write: they know runs, and no tenants. */
 const EXPORTS = 'exports';
 
-/** Marks a method that waits for no turn. */
+/** Marks a method that is not queued. */
 export const AT_ONCE = Symbol('at once');
 
 /** The owner for whom a method is called where its first argument does not name a tenant, or `AT_ONCE`. */

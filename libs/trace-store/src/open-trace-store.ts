@@ -69,7 +69,7 @@ const DEFAULT_POOL_SIZE = 8;
 const LINKS = 'links';
 const STRANGERS = 'strangers';
 
-/** For the check of keys alone: every request waits for it, and it waits for nothing that a tenant does. */
+/** Connections for the check of keys alone: every request waits for it, and no work of a tenant delays it. */
 const KEY_CONNECTIONS = 2;
 
 /** Any number that nothing else in this database locks. */
@@ -160,7 +160,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     ),
     prices: inTurns(new PriceTable(pool, modelPrices, (tenantId) => pricing.forget(tenantId)), turns),
     priceApplications: inTurns(new PriceApplicationTable(pool, () => repricing.begin()), turns),
-    // every request waits for the check of its key, which has connections of its own
+    // every request waits for the check of its key, which has its own connections
     apiKeys: inTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns, {
       verify: AT_ONCE,
       verifyProof: AT_ONCE,
@@ -195,7 +195,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   };
 }
 
-/** Batches wait for their turns themselves, some together; the problems of a batch are recorded in another turn. */
+/** Batches queue by themselves, some together; the problems of a batch are recorded in another turn. */
 function observedIngestion(
   ingestion: Ingestion,
   problems: IngestProblemTable,
@@ -210,7 +210,7 @@ function observedIngestion(
     });
 }
 
-/** Refusals are collected while earlier ones wait for their turn. */
+/** Refusals are collected while earlier ones are queued. */
 function collectedProblems(problems: IngestProblemTable, turns: InTurns): IngestProblems {
   const line = new RefusalLine((tenantId, ...given) =>
     turns.run(tenantId, () => problems.refuseAll(tenantId, ...given)),

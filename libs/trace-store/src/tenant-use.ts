@@ -11,7 +11,7 @@ export interface Use {
 
 /** Usage of all limits of the store by a tenant. */
 export interface TenantUse {
-  /** In force, those of deployments not counted. */
+  /** API keys in force, those of deployments not counted. */
   readonly apiKeys: Use;
   readonly projects: Use;
   readonly datasets: Use;

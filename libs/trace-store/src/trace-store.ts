@@ -34,23 +34,32 @@ export interface TraceStoreOptions {
   readonly uri: string;
   /** Program that opens it, for `pg_stat_activity`. */
   readonly program?: 'api' | 'controller' | 'export-worker' | 'migrate' | 'setup' | 'up';
-  /** Most connections at a time, two for the check of keys not counted; default 8. They are opened on demand and closed when idle. */
+  /**
+   * Maximum number of connections, two for the check of keys not counted; default 8. They are opened on
+   * demand and closed when idle.
+   */
   readonly poolSize?: number;
   /** Limits of each tenant's waiting updates; see `WaitingRoom`. */
   readonly waiting?: WaitingRoom;
-  /** Most partitions for times further ahead than a week; the past and the days around today have no such limit. Default 36. */
+  /**
+   * Maximum number of partitions for times further ahead than a week; the past and the days around today have
+   * no such limit. Default 36.
+   */
   readonly maxMonthsAhead?: number;
-  /** Most projects of a tenant; absent: any number. */
+  /** Maximum number of projects of a tenant; absent: any number. */
   readonly maxProjects?: number;
-  /** Most datasets of a tenant; absent: any number. */
+  /** Maximum number of datasets of a tenant; absent: any number. */
   readonly maxDatasets?: number;
-  /** Most bytes of the datasets of a tenant; default 10 GiB. */
+  /** Maximum bytes of the datasets of a tenant; default 10 GiB. */
   readonly maxDatasetBytes?: number;
-  /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
+  /**
+   * Maximum number of API keys in force of a tenant, those of deployments not counted, and as many that have
+   * ended are kept; absent: any number.
+   */
   readonly maxApiKeys?: number;
-  /** Most bytes of the attachments of a tenant; default 10 GiB. */
+  /** Maximum bytes of the attachments of a tenant; default 10 GiB. */
   readonly maxAttachmentBytes?: number;
-  /** Prices in the place of those that the platform brings. */
+  /** Prices that replace those of the platform. */
   readonly modelPrices?: readonly ModelPrice[] | undefined;
   readonly log: Logger;
   readonly clock: Clock;
@@ -63,7 +72,7 @@ export interface RunOptions {
   readonly totals?: boolean;
   /** True when it has the ids of the runs below it. */
   readonly children?: boolean;
-  /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
+  /** Callback with the bytes of the payloads before they are read; what it throws is thrown. */
   readonly hold?: (bytes: number) => void;
 }
 

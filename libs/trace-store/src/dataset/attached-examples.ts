@@ -12,7 +12,7 @@ export const MAX_ATTACHMENTS = 100;
 /** Attachments of a version as its row has them. */
 export type AttachmentColumn = Readonly<Record<string, { readonly object: string; readonly type: string }>>;
 
-/** In the order of their names. */
+/** Attachments in the order of their names. */
 export function parseAttachments(json: string | null): readonly ExampleAttachment[] {
   const column = parseJson(json ?? '{}') as AttachmentColumn;
   return Object.entries(column)

@@ -173,7 +173,7 @@ async function versionAt(
   );
 }
 
-/** `latest` is no tag of its own: it is where the newest version is. */
+/** Adds the tag `latest`, which is not stored: it names the newest version. */
 function withLatest(rows: readonly VersionRow[], hasNewest: boolean): DatasetVersion[] {
   return rows.map(({ as_of, tags }, at) => ({
     asOf: parseInstant(as_of, { zone: 'optional' }) ?? 0n,

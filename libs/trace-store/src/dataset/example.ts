@@ -23,7 +23,7 @@ export interface ExampleAttachment {
 
 /** Change of the attachments of an example. */
 export interface AttachmentChange {
-  /** In the place of those of the same names. */
+  /** New attachments; they replace those of the same names. */
   readonly added: readonly ExampleAttachment[];
   /** The only ones that stay, and under which names; absent: all of them. */
   readonly kept?: readonly { readonly name: string; readonly as: string }[] | undefined;
@@ -31,7 +31,7 @@ export interface AttachmentChange {
 
 /** A version of a dataset that a request made. */
 export interface WrittenExamples {
-  /** In the order in which they were sent. */
+  /** Ids in the order in which they were sent. */
   readonly ids: readonly string[];
   readonly asOf: Instant;
 }
@@ -51,7 +51,7 @@ export interface ExampleRow extends ExamplePlace {
   readonly splits: readonly string[];
   /** Bytes of its payloads. */
   readonly bytes: number;
-  /** In the order of their names. */
+  /** Attachments in the order of their names. */
   readonly attachments: readonly ExampleAttachment[];
 }
 

@@ -79,7 +79,7 @@ class ExampleReader {
     return { example, problems: this.#problems, mended: this.#mended };
   }
 
-  /** Bytes of the members of its own part; null is the clients' word for "not said". */
+  /** Bytes of the members of its own part; clients send null for a member that they leave out. */
   *#members(): JsonWalk<ReadonlyMap<string, Buffer>> {
     const members = new Map<string, Buffer>();
     const { body } = this.sent;

@@ -5,7 +5,7 @@ import { removeSomeReferences } from './attached-examples.js';
 /** Rows of one transaction: their payloads may be large. */
 const ROWS_AT_ONCE = 500;
 
-/** In their order; none of them is looked at for a dataset that is marked as deleted. */
+/** Tables in the order of their removal; they are not read for a dataset that is marked as deleted. */
 const TABLES = ['example_versions', 'example_payloads', 'dataset_versions', 'dataset_tags'] as const;
 
 /**

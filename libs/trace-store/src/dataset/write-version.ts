@@ -102,7 +102,10 @@ export class VersionWriter {
     return asOf;
   }
 
-  /** Nothing else is locked after this: who waits here never holds what another waits for. */
+  /**
+   * Checks the tenant's limit. No other lock is taken after this one, so a transaction that waits here never
+   * holds a lock that another waits for.
+   */
   async #requireRoom(db: Connection, tenantId: string, bytes: number): Promise<void> {
     // two tenants whose ids have the same hash wait for one another
     await db.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [BYTES_LOCK, tenantId]);

@@ -19,7 +19,7 @@ import type { Erasures, NamedTraces } from './erasure.js';
 
 /** Number of traces of a thread that are found at a time. */
 const TRACES_AT_ONCE = 1_000;
-/** Pieces of a turn. */
+/** Pieces per turn. */
 const PIECES = 5;
 
 /** A deletion piece by piece: how many runs each of them removed. */
@@ -61,7 +61,8 @@ export class TraceEraser implements Erasures, TenantWork {
   async turn(tenantId: string): Promise<void> {
     const erasure = await claimErasure(this.pool, tenantId);
     if (!erasure) return;
-    // each turn looks anew for what is left: another process, or a later deletion, may have been at work meanwhile
+    // each turn looks again for the remaining rows: another process, or a later deletion, may have been at
+    // work meanwhile
     const pieces = this.#pieces(tenantId, erasure.projectId, [erasure]);
     try {
       for (let piece = 0; piece < PIECES; piece++) if ((await pieces.next()).done) return;

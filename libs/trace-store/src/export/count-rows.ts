@@ -92,7 +92,10 @@ async function countFound(db: Connection, window: ExportWindow): Promise<number>
   return Number(rows[0]?.count ?? 0);
 }
 
-/** The share of runs that meet the filter, of those at places that lie evenly in the window; 1 when none could be read. */
+/**
+ * The share of runs that meet the filter, of those at places that are evenly spread over the window; 1 when
+ * none could be read.
+ */
 async function sampleShare(
   pool: Pool,
   window: ExportWindow,

@@ -38,7 +38,7 @@ export interface ArchivedRun {
   readonly object: string;
 }
 
-/** Which runs of an archived export are wanted. */
+/** Conditions on runs of an archived export. */
 export interface ArchivedRunsPart {
   readonly id?: string | undefined;
   readonly offset?: number | undefined;
@@ -53,7 +53,7 @@ export interface ArchivePlace {
   readonly id: string;
 }
 
-/** Which archived exports are wanted; absent members do not matter. */
+/** Conditions on archived exports; absent members do not matter. */
 export interface ArchiveSearch {
   readonly status?: string | undefined;
   readonly destinationId?: string | undefined;
@@ -62,7 +62,7 @@ export interface ArchiveSearch {
   readonly continuesId?: string | undefined;
   /** Ids that are left out: those that the API server holds still. */
   readonly except: readonly string[];
-  /** Only those that come after this place. */
+  /** Position after which exports are listed. */
   readonly after?: ArchivePlace | undefined;
   readonly offset: number;
   readonly limit: number;
@@ -71,8 +71,9 @@ export interface ArchiveSearch {
 /** Exports that ended a while ago, with their runs. Progress and files of archived runs stay where they are. */
 export interface ExportArchive {
   /**
-   * In one transaction; doing it again changes nothing. Afterwards the oldest exports of the tenant that are beyond its
-   * bytes keep their small records alone: the rest of them goes, with progress and files of their runs.
+   * Stores an export in one transaction; repeating it changes nothing. Afterwards the oldest exports of the
+   * tenant that are beyond its bytes keep their small records alone: the rest of them is removed, with
+   * progress and files of their runs.
    */
   store(
     tenantId: string,

@@ -142,13 +142,13 @@ export interface ExportProgress {
   hold(runUid: string): Promise<boolean>;
   /** Controller: has those of the runs that are held be claimed again. */
   free(runUids: readonly string[]): Promise<void>;
-  /** Controller: shuts out every attempt for good. */
+  /** Controller: rejects every attempt permanently. */
   cancel(runUid: string): Promise<void>;
   /** Controller: the run is being deleted. Shuts it out, and its export has it no more. */
   leave(runUid: string): Promise<void>;
   /**
-   * Shuts out every attempt of every run of an export for good, those that have claimed and those that will. Once this
-   * is answered, no attempt adds a file or completes a run. Runs that are completed stay so.
+   * Rejects every attempt of every run of an export permanently, those that have claimed and those that will.
+   * Once this is answered, no attempt adds a file or completes a run. Runs that are completed stay so.
    */
   cancelExport(exportUid: string): Promise<void>;
   /**

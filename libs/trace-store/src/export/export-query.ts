@@ -66,9 +66,9 @@ WHERE ${runsOf({ isAfter, isUntil: false })} ORDER BY r.start_time, r.id, r.trac
 }
 
 /**
- * Rows that a mark of a run does not see, as SQL. A mark is a snapshot: of transactions that were at work then it tells
- * apart those that had committed, whatever order they began in.
- * A root changes with the totals of its trace.
+ * Rows that a mark of a run does not see, as SQL. A mark is a snapshot: it distinguishes the transactions of
+ * its time that had committed from those in progress, whatever order they began in. A root changes with the
+ * totals of its trace.
  * @param mark of the type pg_snapshot, as SQL
  */
 export function changedAfter(mark: string): string {

@@ -13,18 +13,20 @@ export interface ExportWindow {
   /** Exclusive. */
   readonly endTime: Instant;
   readonly filter?: Filter | undefined;
-  /** Only rows that came or changed after this mark of a run (`ExportProgressRecord.changedSince`). */
+  /**
+   * Mark of a run (`ExportProgressRecord.changedSince`): only rows that came or changed after it are read.
+   */
   readonly changedSince?: string | undefined;
 }
 
 export interface ExportRead extends ExportWindow {
-  /** Only rows after this one. */
+  /** Cursor after which rows are read. */
   readonly after?: ExportCursor;
   /** Names of `EXPORT_COLUMNS`; all of them when absent. Order does not count; columns of the cursor are added. */
   readonly fields?: readonly string[];
   /**
-   * At most so many rows; all when absent. Bounds how long one snapshot lives; with a filter, which may be met by no row,
-   * each statement looks at a bounded number of rows as well, and has a snapshot of its own.
+   * Maximum number of rows; all when absent. It bounds the life of one snapshot; with a filter, which may
+   * match no row, each statement also reads a bounded number of rows, and has a snapshot of its own.
    */
   readonly maxRows?: number;
 }
@@ -48,7 +50,8 @@ export interface ExportSource {
   /** All columns of the feedback of these runs, in order of the runs' start times, ids of feedback, traces. */
   readFeedback(read: Omit<ExportRead, 'fields'>): Promise<ExportRows>;
   /**
-   * To be called before the first read and after the last one: rows of a deleted project go while they are read.
+   * Checks that the project still exists. It must be called before the first read and after the last one:
+   * rows of a deleted project are removed while they are read.
    * @throws TerminalError when the project was deleted
    */
   checkProject(window: Pick<ExportWindow, 'tenantId' | 'projectId'>): Promise<void>;

@@ -5,8 +5,8 @@ function json(name: string, sql: string): ExportColumn {
 }
 
 /**
- * Every column of feedback in exports, with the names that the REST interface has. Feedback is read in the order of the
- * runs' start times, so that a cursor of runs serves it too: its id stands for that of the run.
+ * Every column of feedback in exports, with the names that the REST interface has. Feedback is read in the
+ * order of the runs' start times, so that a cursor of runs serves it too: its id is that of the run.
  */
 export const FEEDBACK_COLUMNS_OF_EXPORTS: readonly ExportColumn[] = Object.freeze([
   column('id', 'uuid', { sql: 'f.id', required: true, cursor: 'id' }),

@@ -41,7 +41,7 @@ const FEEDBACK_PLAN = `SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin
 SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0`;
 
 export interface ExportReadLimits {
-  /** Most rows that one statement with a filter looks at, whether they meet it or not. */
+  /** Maximum number of rows that one statement with a filter reads, whether they match or not. */
   readonly rowsPerStatement: number;
   /** The statement after one that took longer looks at a quarter of its rows, down to a hundredth of the most. */
   readonly longStatementMs: number;

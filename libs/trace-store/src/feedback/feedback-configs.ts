@@ -11,7 +11,7 @@ export interface FeedbackConfig {
 }
 
 export interface FeedbackConfigSearch {
-  /** Any key when undefined. */
+  /** Keys to find; any key when undefined. */
   readonly keys?: readonly string[] | undefined;
   /** Part of the key, in any case. */
   readonly keyContains?: string | undefined;

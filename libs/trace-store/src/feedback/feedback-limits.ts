@@ -10,7 +10,7 @@ export const FEEDBACK_LIMITS = Object.freeze({
   tokensWaiting: 10_000,
   /** Configurations of a tenant. */
   configs: 1_000,
-  /** Beyond it a sum of squares could leave the numbers. */
+  /** Maximum score: beyond it a sum of squares could overflow. */
   score: 1e15,
 });
 

@@ -65,7 +65,7 @@ export interface FeedbackSearch {
   readonly comparativeExperimentId?: string | undefined;
   readonly hasComment?: boolean | undefined;
   readonly hasScore?: boolean | undefined;
-  /** About runs, or about projects. */
+  /** Subject of the feedback: runs or projects. */
   readonly level?: 'run' | 'session' | undefined;
   readonly createdFrom?: Instant | undefined;
   readonly createdTo?: Instant | undefined;

@@ -7,7 +7,7 @@ import { findPlaces, findRoots } from '../run/run-keys.js';
 import type { NewFeedback, OwnedProject, StoredFeedback } from './feedback.js';
 import { FEEDBACK_COLUMNS, readFeedback, sourceType, storedScore, wordOf } from './feedback-row.js';
 
-/** On whose behalf is written; see `Feedbacks`. */
+/** Sender of feedback; see `Feedbacks`. */
 interface FeedbackSender {
   readonly tenantId: string;
   readonly own: OwnedProject | undefined;

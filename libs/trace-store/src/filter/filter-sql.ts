@@ -96,8 +96,8 @@ function inTrace(condition: string): string {
 }
 
 /**
- * A condition on a row of `runs` named `r`, made of constants and of what `values` answers. It looks at the row's own
- * tenant and project alone; the statement around it says which these are.
+ * A condition on a row of `runs` named `r`, made of constants and of parameters from `values`. It covers the
+ * row's own tenant and project alone; the statement around it selects these.
  * @returns `TRUE` without any filter
  */
 export function filterSql({ filter, traceFilter, treeFilter }: RunFilters, values: SqlValues): string {

@@ -25,7 +25,7 @@ export const DAY_TABLES = Object.keys(PARTITIONED);
 export const PARTITIONS_LOCK = 7_214_002;
 /** Partitions of times that have not come yet: a client whose clock is wrong must not use up those of the next years. */
 const MAX_MONTHS_AHEAD = 36;
-/** More days than any one writer touches; the cache begins anew then. */
+/** Maximum number of cached days, more than any one writer touches; the cache begins anew then. */
 const MAX_KNOWN_DAYS = 10_000;
 
 /**
@@ -34,7 +34,7 @@ const MAX_KNOWN_DAYS = 10_000;
  */
 export class DayPartitions {
   readonly #pool: Pool;
-  /** Most partitions for times further ahead than a week. */
+  /** Maximum number of partitions for times further ahead than a week. */
   readonly maxMonthsAhead: number;
   readonly #known = new Set<Instant>();
 
@@ -62,7 +62,10 @@ export class DayPartitions {
     return (time) => !without.has(dayOf(time));
   }
 
-  /** To be called when Postgres found no partition after all: one was dropped elsewhere. */
+  /**
+   * Clears the cache. It must be called when Postgres found no partition after all: one was dropped
+   * elsewhere.
+   */
   forget(): void {
     this.#known.clear();
   }

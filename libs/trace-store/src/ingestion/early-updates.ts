@@ -5,7 +5,7 @@ import { parseWaiting } from './parse-batch.js';
 import type { ParsedOperation } from './run-group.js';
 import type { FoundPatch } from './waiting-patches.js';
 
-/** Updates that are read before other requests have their turn. */
+/** Number of updates that are read before other requests are served. */
 const READ_AT_ONCE = 200;
 
 interface EarlyUpdate {

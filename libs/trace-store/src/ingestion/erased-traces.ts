@@ -3,11 +3,13 @@ import { type Instant, formatInstant, parseInstant } from '#lib/time';
 
 /** Time for which data of deleted traces is refused: longer than any upload takes, and than updates wait. */
 const KEPT = '7 days';
-/** A process that died keeps others from its deletion for so long; a turn takes seconds. */
+/**
+ * Duration of a claim: a process that died keeps others from its deletion for so long; a turn takes seconds.
+ */
 const CLAIM = '5 minutes';
-/** After a failure. */
+/** Pause after a failure. */
 const PAUSE = '5 minutes';
-/** After a conflict with others, which the next try may meet again. */
+/** Pause after a conflict with others, which the next try may meet again. */
 const SHORT_PAUSE = '1 second';
 /** Tenants of one round. */
 const TENANTS_AT_ONCE = 1_000;
@@ -145,7 +147,7 @@ export async function claimErasure(db: Queryable, tenantId: string): Promise<Era
   return row && { kind: row.kind, id: row.id, projectId: row.project_id };
 }
 
-/** Lets a claim go that has not been completed: for the next turn, or for a later tidying. */
+/** Releases a claim that has not been completed: for the next turn, or for a later tidying. */
 export async function releaseErasure(
   db: Queryable,
   tenantId: string,

@@ -16,7 +16,7 @@ export interface Standing {
   readonly isPlaced: boolean;
 }
 
-/** Below a run with too many ancestors to be put there by its parent's id alone. */
+/** Result for a parent with too many ancestors to put a run below it by the parent's id alone. */
 export type TooDeep = 'too deep';
 
 /**
@@ -24,7 +24,7 @@ export type TooDeep = 'too deep';
  * order, or stored.
  */
 export class Family {
-  /** The first of each id. Where the traces of a batch differ, each of its groups names one. */
+  /** The first group of each id. If the traces of a batch differ, each of its groups names one. */
   readonly #byId = new Map<string, RunGroup>();
   readonly #byTrace = new Map<string, RunGroup>();
   readonly #standings = new Map<RunGroup, Standing | TooDeep>();

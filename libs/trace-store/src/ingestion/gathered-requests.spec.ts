@@ -102,7 +102,7 @@ describe('the transaction of several requests', () => {
     expect(rows).toEqual([{ n: 20 }]);
   });
 
-  /** That have written. */
+  /** Number of transactions that have written. */
   async function transactions(): Promise<number> {
     const { rows } = await client.query('SELECT pg_current_xact_id()::text::int AS n');
     return rows[0].n;

@@ -31,7 +31,7 @@ export async function readRequest(batch: RunBatch, members: ModelMembers): Promi
   return { batch, report, operations, refused, groups, owns: (id) => ids.has(id) };
 }
 
-/** Feedback is no part of it: batches with feedback are not gathered. */
+/** Weight of a batch. Feedback is not counted: batches with feedback are not gathered. */
 export function weightOf({ post, patch }: RunBatch): Weight {
   let bytes = 0;
   for (const operations of [post, patch]) for (const operation of operations) bytes += bytesOf(operation);

@@ -6,9 +6,9 @@ export interface IngestResult {
   readonly accepted: number;
   /** Operations on traces that were deleted: not stored, and no mistake of their sender. */
   readonly erased: number;
-  /** At most 100 problems. `loc` begins with the `place` of the operation. */
+  /** Problems, at most 100. `loc` begins with the `place` of the operation. */
   readonly refused: readonly FieldProblem[];
-  /** At most 100 members that were changed or left out, so that their runs could be stored. */
+  /** Members that were changed or left out, so that their runs could be stored; at most 100. */
   readonly mended: readonly FieldProblem[];
   /** Everything that was not stored as it came. */
   readonly events: readonly IngestEvent[];

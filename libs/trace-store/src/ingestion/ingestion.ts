@@ -82,18 +82,18 @@ export interface IngestionOptions {
   readonly tiers: ProjectTiers;
   readonly pricing: RunPricing;
   readonly clock: Pick<Clock, 'after'>;
-  /** Performs work when it is the tenant's turn. */
+  /** Performs work in the tenant's queue. */
   readonly inTurn: <T>(tenantId: string, work: () => Promise<T>) => Promise<T>;
-  /** Told after each transaction that stored runs. */
+  /** Callback after each transaction that stored runs. */
   readonly stored: () => void;
 }
 
 /**
  * Stores batches of creates and updates.
  *
- * A batch is one transaction: win places in `run_keys` (which serialises everybody who knows the same run), copy new
- * runs in, lock and change those that were there, let updates of unknown runs wait. After its commit, updates that wait
- * for runs that are stored now are merged; see `RunChanger`.
+ * A batch is one transaction: win places in `run_keys` (which serialises all writers of the same run), copy
+ * new runs in, lock and change existing ones, let updates of unknown runs wait. After its commit, updates
+ * that wait for runs that are stored now are merged; see `RunChanger`.
  */
 export class Ingestion {
   readonly #changer: RunChanger;
@@ -202,7 +202,7 @@ export class Ingestion {
     const reference = { kind: 'name', name } as const;
     const find = async (): Promise<OwnProject> => {
       const id = await this.projects.resolve(tenantId, reference);
-      // never undefined: without a project of its own the sender would be as one that may write into any
+      // never undefined: without a project the sender would count as one that may write into any
       if (id === undefined) throw new ProjectVanished();
       return new OwnProject(id, name);
     };

@@ -100,7 +100,10 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
   });
 }
 
-/** Which payloads a change writes, and whether they override what is stored (update) or fill gaps (late create). */
+/**
+ * Payloads that a change writes: those of an update override the stored ones, those of a late create fill
+ * gaps.
+ */
 export function mergePayloads(old: RunPayloads, change: RunChange): RunPayloads {
   return change.kind === 'patch' ? { ...old, ...change.payloads } : { ...change.payloads, ...old };
 }

@@ -13,7 +13,7 @@ export interface MetRuns {
   readonly parents: readonly RunOfTrace[];
   /** Runs that were stored and whose parents are not, as `runKey` spells them. */
   readonly orphans: readonly string[];
-  /** Traces of the runs that were stored in which a run stands for the root. */
+  /** Traces of the stored runs in which a run represents the root. */
   readonly topless: readonly { readonly projectId: string; readonly traceId: string }[];
 }
 

@@ -11,7 +11,10 @@ import type { FoundPatch } from './waiting-patches.js';
 
 /** A broken client must not fill memory with its own problems. */
 export const MAX_PROBLEMS = 100;
-/** Bytes that are read before other requests have their turn, and what an operation costs besides its own. */
+/**
+ * Number of bytes that are read before other requests are served, and the cost of an operation besides its
+ * own bytes.
+ */
 const PARSED_AT_ONCE = 1 << 20;
 const OPERATION_COST = 4096;
 

@@ -23,7 +23,7 @@ const CHANGED_AT_ONCE = 200;
 /** Runs that updates were waiting for, of one transaction. */
 const SETTLED_AT_ONCE = 100;
 
-/** On whose behalf is written. */
+/** Sender on whose behalf runs are written. */
 export interface Sender {
   readonly tenantId: string;
   /** The one project that the sender may write into; undefined where it may write into any. */

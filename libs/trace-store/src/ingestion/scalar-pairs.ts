@@ -86,7 +86,7 @@ class PairReader {
     }
   }
 
-  /** After a member or an item: skips the comma, or the end of what it is in. */
+  /** Skips the comma after a member or an item, or the end of its container. */
   #hasNext(): boolean {
     this.#at = skipSpace(this.#bytes, this.#at);
     const isComma = this.#bytes[this.#at] === COMMA;

@@ -236,9 +236,9 @@ export interface Portion<T> {
 
 /**
  * Cuts a list of new runs into portions whose waiting updates may be held in memory together.
- * @param found what waits for them
+ * @param found updates that wait for them
  * @param maxBytes of a portion; a run with more is a portion of its own
- * @param ownShare what part of a portion a run takes by itself
+ * @param ownShare share of a portion that a run takes by itself
  */
 export function portionsByWaiting<T extends { readonly place: WaitingPlace }>(
   fresh: readonly T[],

@@ -16,7 +16,7 @@ export interface ApiKeyRecord {
 /** A key to be made. */
 export type NewApiKey = KeyGrant & {
   readonly name: string;
-  /** From then on the key is as unknown; by the database's clock. */
+  /** Time of expiry, by the database's clock; from then on the key is treated as unknown. */
   readonly expiresAt?: Date;
 };
 

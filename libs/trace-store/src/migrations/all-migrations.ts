@@ -40,8 +40,9 @@ import { marksOfCluster } from './marks-of-cluster.js';
 import { waitingByProject } from './waiting-by-project.js';
 
 /**
- * In order; numbers without gaps. Tables of the control side are TypeORM's: a step of this list has it apply what is
- * missing, so that both kinds have one order and one lock, and a start with nothing to do does not load TypeORM.
+ * All migrations in order; numbers without gaps. Tables of the control side are TypeORM's: a step of this
+ * list has it apply its missing migrations, so that both kinds have one order and one lock, and a start with
+ * nothing to do does not load TypeORM.
  */
 export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly Migration[] {
   return [

@@ -1,6 +1,6 @@
 import { buildPartitionedIndex, type Migration } from '#lib/postgres';
 
-/** Retention of runs by tenant. A tenant without a row keeps them for good. */
+/** Retention of runs by tenant. A tenant without a row keeps them indefinitely. */
 export const traceRetention: Migration = {
   version: 23,
   name: 'retention of traces',

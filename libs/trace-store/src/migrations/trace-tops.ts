@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
 
-/** The run that stands for the root of a trace in a project while that has not come. */
+/** The run that represents the root of a trace in a project while the root has not come. */
 export const traceTops: Migration = {
   version: 47,
   name: 'tops of traces without a root',

@@ -19,7 +19,7 @@ export interface MoveOptions {
   /** URI of the trace store that rows are added to; its schema is up to date. Secret. */
   readonly to: string;
   readonly log: Logger;
-  /** Is told of each table when its rows are in the other database, before all of them are committed. */
+  /** Callback for each table when its rows are in the other database, before all of them are committed. */
   readonly moved?: (table: string, rows: number) => void;
 }
 
@@ -132,7 +132,10 @@ async function requireNoRowsOf(
   }
 }
 
-/** Every store has a key of its own from the beginning. Tokens that another transaction is giving are waited for. */
+/**
+ * Deletes the target's own signing key, which every store has from the beginning. It waits for transactions
+ * that are giving tokens.
+ */
 async function makeRoomForSigningKeys(target: Queryable): Promise<void> {
   await target.query('LOCK TABLE feedback_tokens IN SHARE ROW EXCLUSIVE MODE');
   const { rows: given } = await target.query('SELECT FROM feedback_tokens LIMIT 1');

@@ -2,9 +2,10 @@ import type { Pool } from '#lib/postgres';
 import { sessionName } from '../session-name.js';
 
 /**
- * Looks for sessions of an api in a database, by their name, which every role may read. An idle api closes its sessions
- * after half a minute, and a pooler may show names of its own, so one that is not found may run all the same.
- * @throws Error that says how many there are
+ * Looks for sessions of an api in a database, by their name, which every role may read. An idle api closes
+ * its sessions after half a minute, and a pooler may show names of its own, so one that is not found may run
+ * all the same.
+ * @throws Error with the number of sessions
  */
 export async function requireNoApi(database: Pool): Promise<void> {
   const { rows } = await database.query<{ name: string; sessions: number }>(

@@ -18,9 +18,9 @@ import {
 /** Number of parents in one transaction. */
 const PARENTS_AT_ONCE = 100;
 const CHILDREN_AT_ONCE = 1_000;
-/** In the request that brought the missing ancestor; what is left then, tidying places. */
+/** Number of runs placed in the request that brought the missing ancestor; tidying places the rest. */
 const PLACED_IN_REQUEST = 20_000;
-/** Below some parents, in one tidying. */
+/** Number of runs placed below some parents, in one tidying. */
 const PLACED_IN_TIDYING = 200_000;
 const WALKED_AT_ONCE = 10_000;
 
@@ -37,7 +37,10 @@ const WALKED_AT_ONCE = 10_000;
 export class RunPlacer {
   constructor(private readonly pool: Pool) {}
 
-  /** To be called after a commit. @param parents of runs that were stored by it, as `parentsOfSql` finds them */
+  /**
+   * Places runs after a commit.
+   * @param parents of runs that were stored by it, as `parentsOfSql` finds them
+   */
   async settle(tenantId: string, parents: readonly RunOfTrace[]): Promise<void> {
     await this.#placeBelow(tenantId, parents, PLACED_IN_REQUEST);
   }

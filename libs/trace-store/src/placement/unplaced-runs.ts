@@ -28,7 +28,7 @@ interface PlaceableRow {
   readonly parent_start_time: string;
 }
 
-/** That a run which is stored is in its place. */
+/** SQL that is true when a stored run is in its place. */
 const isPlaced = (id: string, trace: string, tenant = '$1'): string =>
   `NOT EXISTS (SELECT FROM unplaced_runs p
     WHERE p.tenant_id = ${tenant} AND p.trace_id = ${trace} AND p.run_id = ${id})`;

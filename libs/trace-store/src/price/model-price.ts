@@ -2,7 +2,7 @@ import type { Instant } from '#lib/time';
 
 /** Limits of a workspace's prices. */
 export const PRICE_LIMITS = {
-  /** Rows of its own. */
+  /** Rows of the workspace's own. */
   count: 500,
   name: 200,
   pattern: 200,
@@ -34,9 +34,9 @@ export interface NewModelPrice {
   readonly matchPattern: string;
   /** Members that may name the model; `ls_model_name` always does. */
   readonly matchPath: readonly string[];
-  /** Only runs of this provider (`ls_provider`). */
+  /** Provider (`ls_provider`) whose runs the price is limited to. */
   readonly provider: string | undefined;
-  /** Only runs that began then or later. */
+  /** Start time from which runs have the price. */
   readonly startTime: Instant | undefined;
   readonly promptCost: string;
   readonly completionCost: string;
@@ -53,7 +53,7 @@ export interface ModelPrice extends NewModelPrice {
   readonly isOwn: boolean;
   /** No run is priced by it. */
   readonly isDisabled: boolean;
-  /** Only prompts of at most so many tokens. Rows of workspaces have no such bound. */
+  /** Maximum number of tokens of the prompt. Rows of workspaces have no such limit. */
   readonly maxPromptTokens: number | undefined;
   /** A text that each name which meets the pattern has: others need not be looked at. */
   readonly literal: string | undefined;
@@ -71,8 +71,8 @@ export interface ModelPrices {
   /** @throws PublicError conflict where an equal row exists or there are too many, invalid (the pattern) */
   create(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
   /**
-   * Puts the price in the place of the own one of this name, provider and start, or adds it.
-   * @throws PublicError conflict where several have them or there are too many, invalid (the pattern)
+   * Replaces the own price of this name, provider and start, or adds it.
+   * @throws PublicError conflict if several have them or there are too many, invalid (the pattern)
    */
   put(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
   /**

@@ -19,7 +19,10 @@ interface Rule {
 
 /** Models whose rules are remembered; the oldest are forgotten, but for those of a call that has more. */
 const MAX_KNOWN = 2_000;
-/** Steps of patterns that are taken for the models of one call, about a second, and before others have their turn. */
+/**
+ * Maximum number of steps of patterns for the models of one call, about a second, and before other requests
+ * are served.
+ */
 const MAX_STEPS = 20_000_000;
 const STEPS_AT_ONCE = 200_000;
 /** Number of matching steps that take about as long as compiling a pattern. */
@@ -38,7 +41,7 @@ function byPrecedence(one: ModelPrice, other: ModelPrice): number {
   return ranks.find((rank) => rank !== 0) ?? 0;
 }
 
-/** Without a time comes first. */
+/** Compares start times; undefined comes first. */
 function compare(one: Instant | undefined, other: Instant | undefined): number {
   if (one === other) return 0;
   return one === undefined || (other !== undefined && one < other) ? -1 : 1;

@@ -36,8 +36,8 @@ const known = new Map<string, Made>();
 let knownBytes = 0;
 
 /**
- * Compiles a pattern; others have their turn before that.
- * @returns the pattern, or why it cannot be used
+ * Compiles a pattern, after yielding to other work.
+ * @returns the pattern, or the reason why it cannot be used
  */
 export async function tryPattern(source: string): Promise<PricePattern | string> {
   return (known.get(source) ?? (await make(source))).pattern;

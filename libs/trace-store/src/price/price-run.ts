@@ -73,7 +73,7 @@ interface Side {
   readonly details: CostDetails | undefined;
 }
 
-/** Kinds with a price of their own cost that, all other tokens the price of the side. */
+/** Cost of one side: kinds with a price of their own cost that, all other tokens the price of the side. */
 function sideOf(
   all: number,
   kinds: TokenDetails | undefined,

@@ -79,7 +79,10 @@ export async function pricesOf(
   ];
 }
 
-/** The table `model_prices`. Rows of the platform are not in it, but for the versions that workspaces made of them. */
+/**
+ * The table `model_prices`. It has no rows of the platform, except for the versions that workspaces made of
+ * them.
+ */
 export class PriceTable implements ModelPrices {
   readonly #shipped: ReadonlyMap<string, ModelPrice>;
 

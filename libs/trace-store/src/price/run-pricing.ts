@@ -20,7 +20,7 @@ interface KnownBook {
   untilMs: number;
 }
 
-/** A run before and after a change that left out what the price table had said of it. */
+/** A run before and after a change that left out the costs from the price table. */
 interface ChangedRun {
   readonly before: RunRow;
   readonly row: RunRow;

@@ -11,7 +11,7 @@ interface Collected {
   readonly written: Promise<void>;
 }
 
-/** The newest that are told apart; of the others only the counts are kept. */
+/** Number of the newest refusals that are kept apart; of the others only the counts are kept. */
 const TOLD_APART = 100;
 
 /**

@@ -9,7 +9,7 @@ interface Statements {
 const KEPT = '30 days';
 /** A process that died keeps others from its deletion for so long. */
 const CLAIM = '1 minute';
-/** After a failure. */
+/** Pause after a failure. */
 const PAUSE = '5 minutes';
 /** Tenants of one round. */
 const TENANTS_AT_ONCE = 1_000;

@@ -54,7 +54,7 @@ async function* inSlices(
 }
 
 /** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
-/** Learns what may have changed for everybody who remembers projects. */
+/** Observer of changes for all caches of projects. */
 export interface ProjectObserver {
   /** A project may have another name or tier, or was deleted. */
   changed(): void;
@@ -204,7 +204,10 @@ export class ProjectTable implements Projects {
     return isUuid(id) ? findDeletion(this.#db, tenantId, id) : undefined;
   }
 
-  /** Does nothing when its name or id is taken. @throws TooManyProjectsError; PublicError conflict when rows of a deleted one have the id */
+  /**
+   * Inserts a project; does nothing when its name or id is taken.
+   * @throws TooManyProjectsError; PublicError conflict when rows of a deleted one have the id
+   */
   async #insert(project: NewProject): Promise<void> {
     const { ProjectEntity } = await import('./project-entity.js');
     const source = await this.#tables.source();

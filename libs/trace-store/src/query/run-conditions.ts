@@ -2,7 +2,7 @@ import { formatInstant } from '#lib/time';
 import type { SqlValues } from '../filter/sql-values.js';
 import type { RunSearch } from './run-search.js';
 
-/** Values of a statement, each with the parameter that stands for it. */
+/** Values of a statement, each with its parameter. */
 export class Parameters implements SqlValues {
   readonly values: unknown[] = [];
 

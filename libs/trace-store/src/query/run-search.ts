@@ -15,7 +15,7 @@ export interface RunSearch {
   /** Undefined: of any project. */
   readonly projectIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
-  /** True when each of `ids` may also be the id of a trace, which stands for its root. */
+  /** True when each of `ids` may also be the id of a trace, which selects its root. */
   readonly mayNameTraces?: boolean | undefined;
   readonly traceId?: string | undefined;
   readonly parentRunId?: string | undefined;
@@ -36,7 +36,7 @@ export interface RunPageOptions {
   /** Order by start time, then id and trace. */
   readonly order: 'ascending' | 'descending';
   readonly after?: RunCursor | undefined;
-  /** Most runs. */
+  /** Maximum number of runs. */
   readonly limit: number;
   /** Payloads to be read. */
   readonly fields: readonly PayloadField[];
@@ -48,7 +48,7 @@ export interface RunPageOptions {
   readonly children?: boolean | undefined;
   /** A page ends before its runs are more than that; it has one run at least. */
   readonly maxBytes: number;
-  /** Told how many bytes the page has before its payloads are read; what it throws is thrown. */
+  /** Callback with the bytes of the page before its payloads are read; what it throws is thrown. */
   readonly hold?: ((bytes: number) => void) | undefined;
 }
 

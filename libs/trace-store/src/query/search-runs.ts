@@ -104,7 +104,7 @@ function endOfPage(
   return { count, bytes };
 }
 
-/** About as many as a row takes: tags and ancestors may be many. */
+/** Approximate number of bytes of a row: tags and ancestors may be many. */
 function bytesOfRow(row: RunRow): number {
   const { name, dottedOrder, tags, parentRunIds, threadId = '' } = row;
   const texts = name.length + dottedOrder.length + threadId.length + 40 * parentRunIds.length;
@@ -154,7 +154,8 @@ function pageQuery(
       ...timeConditions('k', search, parameters),
       ...placeConditions('k', page, parameters),
     ];
-    // keys say in which partition a run lies; they are in the page's order, so that no run is looked up beyond its end
+    // keys give the partition of a run; they are in the page's order, so that no run is looked up beyond its
+    // end
     return `SELECT ${columns} FROM (
       SELECT * FROM run_keys k WHERE ${of('k')} AND ${named.join(' AND ')} ${orderOf('k')}
     ) k CROSS JOIN LATERAL (

@@ -55,9 +55,9 @@ interface ChildrenRow {
 }
 
 /**
- * Runs with the ids of those below them, in the order of the trace. Where the trace is too large, or reading it takes
- * longer than two seconds, they stay without.
- * @param hold told how many bytes the ids take in an answer
+ * Runs with the ids of those below them, in the order of the trace. If the trace is too large, or reading it
+ * takes longer than two seconds, they stay without.
+ * @param hold receives the bytes that the ids take in an answer
  */
 export async function withChildren(
   pool: Pool,

@@ -351,7 +351,7 @@ describe('a call of a model inside of another one', () => {
       ]);
       // parents may come after their children, as spans do, and updates before their runs
       const random = shuffled(operations, trace);
-      // what stands between two calls has to come before the usage of both where orders say what is above a run
+      // a run between two calls has to come before the usage of both when orders show the runs above it
       const isBetween = isOrdered && types.length > 3;
       const inOrder = isBetween
         ? random.toSorted((one, other) => other.post.length - one.post.length)

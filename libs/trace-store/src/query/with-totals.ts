@@ -13,10 +13,10 @@ const SUMS = `sum(c.total_tokens) AS total_tokens, sum(c.prompt_tokens) AS promp
   sum(c.completion_cost) AS completion_cost`;
 
 /**
- * Calls of models below these runs, also where runs in between are missing.
+ * Calls of models below these runs, also if runs in between are missing.
  *
- * Keys say between which times a trace lies, so its partitions. Its rows are found by the trace: by the primary key, which
- * an equal project would make the planner choose, each of them would be a look-up of its own.
+ * Keys give the times of a trace, so its partitions. Its rows are found by the trace: by the primary key,
+ * which an equal project would make the planner choose, each of them would be a look-up of its own.
  */
 function query(traces: number): string {
   // the times of a single trace are those that the statement is given
@@ -47,17 +47,17 @@ function keyOf({ projectId, traceId, id }: RunRow): string {
   return `${projectId} ${traceId} ${id}`;
 }
 
-/** Tells whether a run that is no root has no usage of its own. */
+/** True when a run that is not a root has no usage of its own. */
 function isWithoutOwn({ isRoot, runType, totalCost }: RunRow): boolean {
   return !isRoot && !isCall(runType) && (!isSummedCall(runType) || totalCost === undefined);
 }
 
 /**
- * Rows with the tokens and costs of what is below them: roots with the totals of their traces, others that have none of
- * their own with the sums of the calls of models below them. Where adding these up takes longer than two seconds they stay
- * as they are, and the transaction is aborted: nothing can be read after it.
+ * Rows with the tokens and costs of the runs below them: roots with the totals of their traces, others that
+ * have none of their own with the sums of the calls of models below them. If adding these up takes longer
+ * than two seconds they stay as they are, and the transaction is aborted: nothing can be read after it.
  * @param db in a transaction
- * @param times between which the traces of all rows lie; they are looked for when absent
+ * @param times range of the traces of all rows; looked up when absent
  */
 export async function withTotals(
   db: Connection,

@@ -11,7 +11,7 @@ import { timeBounds, type RunPlace } from '../run/run-place.js';
 import { listDays } from './list-days.js';
 import type { TenantWork } from '../rounds/tenant-rounds.js';
 
-/** Pieces of a turn. */
+/** Pieces per turn. */
 const PIECES = 5;
 
 /** Runs of a tenant that have expired: those of a tier, or all of them, in some days. */

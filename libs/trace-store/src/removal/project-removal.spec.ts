@@ -108,7 +108,7 @@ describe('deletion of a project', () => {
     await client.query('DROP TRIGGER note_piece ON run_keys; DROP TABLE pieces');
     expect(rows.filter((row) => row.tenant_id === big)).toHaveLength(20);
     expect(Math.max(...rows.map(({ removed }) => removed))).toBe(1_000);
-    // the small tenant had its turn before the large one had ended
+    // the small tenant was served before the large one had ended
     expect(rows.findIndex((row) => row.tenant_id === small)).toBeLessThan(15);
   });
 

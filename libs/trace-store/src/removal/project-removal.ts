@@ -13,7 +13,7 @@ import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/run-place.js';
 import type { TenantWork } from '../rounds/tenant-rounds.js';
 
-/** Pieces of a turn. */
+/** Pieces per turn. */
 const PIECES = 5;
 
 /**

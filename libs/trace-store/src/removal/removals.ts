@@ -33,7 +33,7 @@ export class Removals {
     this.#expired = new TenantRounds(new ExpiredRemoval(pool, remover, log), log, clock);
   }
 
-  /** To be called after a project was deleted. */
+  /** Begins the removal of a project's rows, after the project was deleted. */
   begin(): void {
     this.#projects.begin();
   }

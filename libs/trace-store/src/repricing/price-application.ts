@@ -1,6 +1,6 @@
 import type { Instant } from '#lib/time';
 
-/** Which runs are to be priced by the table as it is now. */
+/** Conditions on runs that are to be priced by the current table. */
 export interface NewPriceApplication {
   readonly projectId: string;
   /** Runs that began then or later; undefined: from the first. */

@@ -10,7 +10,7 @@ import { recordChange } from '../statistics/run-statistics-table.js';
 import { TotalsChange } from '../run/trace-totals.js';
 import { claimApplication, endApplicationTurn, tenantsWithApplications } from './price-application-table.js';
 
-/** Rows of `runs` that one transaction passes, of whatever type, and how many of them a turn has. */
+/** Number of rows of `runs` that one transaction passes, of any type, and their maximum per turn. */
 const ROWS_AT_ONCE = 1_000;
 const PIECES = 10;
 

@@ -56,7 +56,7 @@ export async function tenantsDue(db: Queryable): Promise<readonly string[]> {
   return rows.map((row) => row.tenant_id);
 }
 
-/** Takes the tenant's turn. @returns undefined when another process has it */
+/** Claims the tenant. @returns undefined when another process has it */
 export async function claimRetention(db: Queryable, tenantId: string): Promise<RetentionBounds | undefined> {
   const { rows } = await db.query<Row>(
     `UPDATE trace_retention SET due_at = clock_timestamp() + interval '${CLAIM}'

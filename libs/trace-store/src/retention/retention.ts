@@ -5,7 +5,7 @@ import type { TraceTier } from './trace-tier.js';
 export interface RetentionSettings {
   /** Days that shortlived traces are kept; undefined: as long as the others. */
   readonly shortlivedDays?: number | undefined;
-  /** Days that all traces are kept; undefined: for good. */
+  /** Days that all traces are kept; undefined: indefinitely. */
   readonly longlivedDays?: number | undefined;
   /** Tier of runs whose sender and project name none; longlived when undefined. */
   readonly defaultTier?: TraceTier | undefined;

@@ -16,7 +16,7 @@ export interface RevisionOwner {
   readonly deploymentId: string;
 }
 
-/** Which archived revisions of a deployment are wanted. */
+/** Conditions on archived revisions of a deployment. */
 export interface RevisionSearch {
   /** Absent: any. */
   readonly status?: readonly string[] | undefined;

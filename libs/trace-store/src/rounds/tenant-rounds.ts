@@ -14,7 +14,7 @@ export interface TenantWork {
   turn(tenantId: string): Promise<void>;
 }
 
-/** Time after which the next call continues, since tidying has more to do. */
+/** Time limit of one call; the next one continues, since tidying has other work to do. */
 const LONGEST_MS = 5 * 60_000;
 
 /**
@@ -35,7 +35,7 @@ export class TenantRounds {
     private readonly clock: Pick<Clock, 'monotonicMs'>,
   ) {}
 
-  /** Does what is to be done now, after a call that is under way. */
+  /** Does the pending work, after a call in progress. */
   complete(): Promise<void> {
     this.#next ??= this.#last
       .catch(() => {})
@@ -54,7 +54,7 @@ export class TenantRounds {
     });
   }
 
-  /** Resolves when the turn under way has ended. */
+  /** Resolves when the turn in progress has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#last.catch(() => {});

@@ -7,7 +7,7 @@ import type { RunPlace } from './run-place.js';
 import { selectRuns, updateRuns } from './run-table.js';
 import type { RunRow } from './stored-run.js';
 
-/** A call that states a usage, by where it lies and what is above it. */
+/** A call that states a usage, with its place and its ancestors. */
 export type StandingCall = RunPlace & Pick<RunRow, 'parentRunIds'> & Partial<Pick<RunRow, 'endTime'>>;
 
 /** Clocks of parents and children differ. */

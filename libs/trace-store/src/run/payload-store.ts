@@ -71,8 +71,8 @@ export interface PayloadStore {
 /** Parts of a query of `runs r` in the order of its primary key. */
 export interface PayloadQuery {
   /**
-   * To be put after `runs r`. Every run stays in the result, whether its payloads are found or not.
-   * @param bounds said of both tables, since Postgres infers equality across a join but no ranges
+   * Join to put after `runs r`. Every run stays in the result, whether its payloads are found or not.
+   * @param bounds applied to both tables, since Postgres infers equality across a join but no ranges
    */
   join(bounds: (table: 'r' | 'p') => string): string;
   /** The expression of a payload column, which fails the query for a run whose payloads are not found. */
@@ -88,8 +88,8 @@ const AT_PLACE =
   'FROM run_payloads WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5';
 
 /**
- * The rows of many places, each by its key; `valuesOfAll` has the values. The bounds of their times are said as well:
- * with these alone Postgres knows which days it need not look into before it plans the statement for each of them.
+ * The rows of many places, each by its key; `valuesOfAll` has the values. The bounds of their times are given
+ * as well: only with these Postgres excludes days before it plans the statement for each of them.
  */
 const AT_PLACES = `FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[])
     WITH ORDINALITY AS k(project_id, start_time, id, trace_id, at)

@@ -36,8 +36,8 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
 }
 
 /**
- * The one place from which rows of runs go: deletion of traces by name, of projects, and by age. Each piece is a
- * transaction of its own, and complete: who dies between two of them leaves whole runs.
+ * The only code that removes rows of runs: deletion of traces by name, of projects, and by age. Each piece is
+ * a transaction of its own, and complete: a process that dies between two of them leaves whole runs.
  */
 export class RunRemover {
   readonly #pool: Pool;

@@ -28,11 +28,14 @@ export interface PlacedPairs {
 
 /** Pairs of one statement. */
 const PAIRS_AT_ONCE = 5_000;
-/** Bytes that are looked at before other requests have their turn, some milliseconds, and what a run costs besides its own. */
+/**
+ * Number of bytes that are read before other requests are served, some milliseconds, and the cost of a run
+ * besides its own bytes.
+ */
 const BYTES_AT_ONCE = 128 << 10;
 const RUN_COST = 256;
 
-/** Lets others have their turn after so much work. */
+/** Yields to other work after so many bytes. */
 class ReadingTurns {
   #bytes = 0;
 

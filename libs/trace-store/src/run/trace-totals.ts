@@ -33,7 +33,10 @@ const ADD = `ON CONFLICT (tenant_id, trace_id, project_id) DO UPDATE SET
     ${name}_calls = t.${name}_calls + excluded.${name}_calls`,
   ).join(',\n  ')}, changed_in = pg_current_xact_id()`;
 
-/** In the order of the key: transactions of the same traces wait for one another instead of deadlocking. */
+/**
+ * Insert in the order of the key: transactions of the same traces wait for one another instead of
+ * deadlocking.
+ */
 const INSERT = `INSERT INTO trace_totals AS t (${KEY}, ${[...TOTALS, ...COUNTS].join(', ')})`;
 
 /** Parts of a cost that are added up as whole numbers. */
@@ -63,7 +66,7 @@ function traceKey({ projectId, traceId }: Pick<RunRow, 'projectId' | 'traceId'>)
 interface Difference {
   readonly projectId: string;
   readonly traceId: string;
-  /** In the order of `TOTALS`; costs in units. */
+  /** Sums in the order of `TOTALS`; costs in units. */
   readonly sums: bigint[];
   readonly counts: number[];
 }
@@ -208,7 +211,7 @@ export async function subtractTotals(client: Connection, runs: readonly RunPlace
   );
 }
 
-/** Puts the totals of all stored runs of a project in the place of those that it has. */
+/** Replaces the totals of a project by those of all its stored runs. */
 export async function replaceTotals(client: Connection, tenantId: string, projectId: string): Promise<void> {
   await client.query('DELETE FROM trace_totals WHERE tenant_id = $1 AND project_id = $2', [
     tenantId,

@@ -6,7 +6,7 @@ const SHIFT = 20 - PRECISION_BITS;
 const BASE = 1023 << PRECISION_BITS;
 /** Greater values count as this: whole numbers beyond are not exact in a double. */
 const MOST = 2 ** 52;
-/** More than any bucket; a power of two. */
+/** Number of buckets, more than are used; a power of two. */
 export const BUCKETS = 4_096;
 
 const double = new DataView(new ArrayBuffer(8));

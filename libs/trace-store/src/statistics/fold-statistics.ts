@@ -69,7 +69,7 @@ async function foldSome(client: Connection, tenantId: string): Promise<number> {
   return taken.length;
 }
 
-/** Puts the sums in the place of those that are there, with these added. */
+/** Replaces the existing sums by those with these added. */
 async function replace(
   client: Connection,
   tenantId: string,

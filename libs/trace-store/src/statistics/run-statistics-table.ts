@@ -24,7 +24,9 @@ export function isSummedType(runType: string): boolean {
   return RUN_TYPES.has(runType);
 }
 
-/** Types with sums of their own, and the text that stands for all others, of an expression in SQL. */
+/**
+ * Type of a run for sums, of an expression in SQL: types with sums of their own, and one text for all others.
+ */
 export function summedTypeSql(runType: string): string {
   return `CASE WHEN ${runType} = ANY ('{${[...RUN_TYPES].join(',')}}') THEN ${runType} ELSE '' END`;
 }

@@ -13,9 +13,9 @@ export interface PlacedThread extends ThreadCursor {
   readonly threadId: string;
 }
 
-/** Threads of one page, and what lies behind it. */
+/** Threads of one page, and of those after it. */
 interface PlacedThreads {
-  /** In the order of the page, one more than it has where there are more. */
+  /** Threads in the order of the page, one more than the page has if more follow. */
   readonly found: readonly PlacedThread[];
   /** Number of threads in all, if finding them has shown it. */
   readonly total: number | undefined;
@@ -38,9 +38,9 @@ export function rootCondition(tenantId: string, search: ThreadSearch, parameters
 }
 
 /**
- * Which threads a page has, by the time of their last root, then by that root's ids: roots walked from the newest on
- * meet each thread first at its last root, so that the walk ends with the page, however many began in one microsecond. A page that so many roots of few threads
- * stand before costs a pass over all roots of the time.
+ * Threads of a page, by the time of their last root, then by that root's ids: roots walked from the newest on
+ * meet each thread first at its last root, so that the walk ends with the page, however many began in one
+ * microsecond. A page behind so many roots of few threads costs a pass over all roots of the time.
  * @param mostRoots that are walked
  */
 export async function findThreads(
@@ -75,7 +75,7 @@ export async function countThreads(db: Queryable, tenantId: string, search: Thre
 /** Roots from the newest on, or from where a page before has ended. */
 class ThreadWalk {
   readonly #met = new Set<string>();
-  /** In their order. */
+  /** Threads in their order. */
   readonly found: PlacedThread[] = [];
 
   constructor(

@@ -101,7 +101,10 @@ export function usageDetailsOf(usage: Members): UsageDetails | undefined {
   });
 }
 
-/** Without members that say nothing; undefined where none is left. Members have one order, so that equal ones have one text. */
+/**
+ * Details without empty members; undefined when none is left. Members have one order, so that equal ones have
+ * one text.
+ */
 export function detailsOf({
   promptTokens,
   completionTokens,

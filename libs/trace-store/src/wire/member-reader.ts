@@ -25,7 +25,7 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }
 
-/** Reads the small members of one operation, and collects what is wrong with it and what was mended. */
+/** Reads the small members of one operation, and collects its problems and repairs. */
 export class MemberReader {
   readonly problems: FieldProblem[] = [];
   readonly #notes = new Map<string, MemberNote>();

@@ -79,7 +79,7 @@ interface SplitRun {
 /** Maximum size of members beside the payloads that have parts of their own. */
 const MAX_SMALL_BYTES = 16_384;
 
-/** Most runs of a batch have one of them, and would be parsed in vain. */
+/** Names of payloads: most runs of a batch have one of them, and would be parsed in vain. */
 const PAYLOAD_NAMES = ['"inputs"', '"outputs"', '"extra"'];
 
 /**

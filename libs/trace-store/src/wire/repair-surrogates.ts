@@ -10,7 +10,7 @@ const REPLACEMENT = 'fffd';
 
 type Half = 'high' | 'low' | undefined;
 
-/** Which half the escape at `at` stands for, by its second digit; undefined for anything else that lies there. */
+/** Half that the escape at `at` represents, by its second digit; undefined for any other bytes there. */
 export function halfAt(json: Buffer, at: number): Half {
   if (json[at] !== BACKSLASH || json[at + 1] !== LETTER_U || ((json[at + 2] ?? 0) | 0x20) !== 0x64)
     return undefined;

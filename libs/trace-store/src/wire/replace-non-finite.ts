@@ -11,10 +11,10 @@ const STRETCH = 64 * 1024;
 const GROWTH = NULL.length / Math.min(...WORDS.map((word) => word.length));
 
 /**
- * Puts `null` where JSON has no word for a number: NaN, Infinity, -Infinity, but not inside of strings. A payload may be
- * nothing but such words, millions of them: none of them takes memory but in the one new text.
- * @param json text whose grammar is not looked at otherwise
- * @returns the new text; undefined where there is nothing to replace
+ * Replaces numbers that JSON cannot express by `null`: NaN, Infinity, -Infinity, but not inside of strings. A
+ * payload may consist of millions of such words: they take memory only in the one new text.
+ * @param json text whose grammar is not checked otherwise
+ * @returns the new text; undefined when there is nothing to replace
  */
 export function* replaceNonFinite(json: Buffer): JsonWalk<Buffer | undefined> {
   let replaced: Buffer | undefined;

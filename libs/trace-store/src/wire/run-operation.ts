@@ -5,9 +5,12 @@ import type { PayloadField } from '../run/payload-field.js';
 export interface RunOperation {
   /** The run's JSON object. It may contain payload members itself; those in `fields` win. */
   readonly run: Buffer;
-  /** From the address (`PATCH /runs/{id}`, a multipart part's name); must agree with the object's `id` if both are there. */
+  /**
+   * Id from the address (`PATCH /runs/{id}`, a multipart part's name); must agree with the object's `id` if
+   * both are there.
+   */
   readonly id?: string;
-  /** For a create that has none of its own, in its object or its dotted order. */
+  /** Id for a create that has none of its own, in its object or its dotted order. */
   readonly newId?: string;
   /** JSON values that came apart from the object. */
   readonly fields?: Readonly<Partial<Record<PayloadField, Buffer>>>;
@@ -23,7 +26,7 @@ export interface LeftOut {
   readonly type: 'attachment';
   readonly runId?: string | undefined;
   readonly member?: string | undefined;
-  /** For people; absent: parts of this type are not stored at all. */
+  /** Reason for people; absent: parts of this type are not stored at all. */
   readonly why?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ export function* validatePayload(payload: Buffer): JsonWalk<undefined> {
 /** White space behind a value that is left out; a scan goes over the rest. */
 const MAX_SPACE = 65_536;
 
-/** Without the white space around the value. @throws JsonSyntaxError */
+/** The text without the white space around the value. @throws JsonSyntaxError */
 export function trimmed(bytes: Buffer): Buffer {
   let end = bytes.length;
   const least = Math.max(0, end - MAX_SPACE);
