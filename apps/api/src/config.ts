@@ -38,7 +38,9 @@ function parseProxies(text: string): readonly string[] {
 /** The chart refuses the same. Names that end with a label of digits are read as addresses of IPv4. */
 const DOMAIN = /^(?!.*(^|\.)\d+$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
-/** Below anything else there is no host, so it would lead nowhere without an error. */
+/**
+ * Requires a domain. Any other text cannot have hosts below it, so it would have no effect without an error.
+ */
 function requireDomain(text: string): string {
   const domain = text.toLowerCase();
   if (DOMAIN.test(domain)) return domain;
@@ -77,7 +79,7 @@ export const CONFIG = {
     'milliseconds that it serves on after it was asked to stop, while those who send requests learn of that; it ends each connection with an answer meanwhile',
     { fallback: 0, max: 15_000 },
   ),
-  /** In lower case, as hosts of requests are compared. */
+  /** Domains in lower case, as hosts of requests are compared. */
   routeDomains: {
     ...ROUTE_DOMAINS,
     parse: (text: string) => ROUTE_DOMAINS.parse(text).map(requireDomain),
@@ -233,10 +235,10 @@ export function loadApiConfig(environment?: Readonly<Record<string, string | und
 }
 
 /**
- * Refuses a domain below which the api's own host lies: a deployment that asked for this host would be sent what clients send
- * to the api, keys included. The domain may be the host itself, as hosts of deployments are below it. A page there could set
- * a cookie for the api, as one on any host below a common domain could; only the api's pages read cookies, and they show
- * what their session may read.
+ * Refuses a domain above the api's own host: a deployment that asked for this host would be sent the requests
+ * of clients of the api, keys included. The domain may be the host itself, as hosts of deployments are below
+ * it. A page there could set a cookie for the api, as one on any host below a common domain could; only the
+ * api's pages read cookies, and they show what their session may read.
  */
 function requireOwnHost({ publicUrl, routeDomains }: ApiConfig): void {
   if (publicUrl === undefined) {

@@ -44,7 +44,7 @@ import { clientAddress } from './wire/client-address.js';
 
 /** The api with everything made and nothing started. */
 export interface ApiApplication extends Stoppable {
-  /** To be started once the server listens, and stopped before it. */
+  /** Ticks, to be started once the server listens, and stopped before it. */
   readonly ticks: Ticks;
   /** The parts that Nest made. */
   readonly container: Pick<NestFastifyApplication, 'get'>;
@@ -70,7 +70,10 @@ function ownerOf(request: FastifyRequest): string | undefined {
   return findCaller(request)?.tenantId ?? clientAddress(request);
 }
 
-/** Makes the modules and the server; informers may be started afterwards, since the modules have said what they follow. */
+/**
+ * Makes the modules and the server; informers may be started afterwards, since the modules have registered
+ * what they follow.
+ */
 export async function openApplication(
   parts: ApiParts,
   limits: ServerLimits = LIMITS,

@@ -14,7 +14,7 @@ import { type ApiApplication, openApplication } from './open-application.js';
 
 const log = createLogger('api');
 
-/** For other machines, where a certificate is given; answers the port. */
+/** Serves other machines, if a certificate is given; answers the port. */
 async function serveTls(
   context: ProgramContext,
   { tlsCertificate, tlsKey, tlsHost: host, tlsPort: port }: ApiConfig,

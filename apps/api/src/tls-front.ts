@@ -22,7 +22,7 @@ const KEEP_ALIVE_MS = 72_000;
 const HANDSHAKE_MS = 10_000;
 /** Programs that renew certificates write two files; between them they do not match, and the next look finds both. */
 const LOOK_MS = 5_000;
-/** For answers that are under way. */
+/** Time for answers in progress to end. */
 const CLOSE_MS = 5_000;
 
 /** Dependencies of a `TlsFront`. */
@@ -31,7 +31,7 @@ export interface TlsFrontParts {
   readonly files: CertificateFiles;
   /** Answers the requests, with all of its limits. */
   readonly behind: HttpServer;
-  /** Which requests to change the protocol it takes as such. */
+  /** True for requests to change the protocol that it accepts as such. */
   readonly mayUpgrade: (request: IncomingMessage) => boolean;
   readonly log: Logger;
   readonly clock: Clock;

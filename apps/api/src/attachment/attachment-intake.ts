@@ -13,7 +13,7 @@ export interface StreamedPart extends Pick<SentAttachment, 'pieces' | 'length'> 
   readonly contentType: string;
 }
 
-/** Told the name of a part that is not kept, and why. */
+/** Callback with the name of a part that is not kept, and the reason. */
 export type NotKept = (partName: string, why: string) => void;
 
 /** The attachments of one request: their bytes as they come, the references once their runs are stored. */
@@ -48,7 +48,7 @@ export class AttachmentIntake {
     }
   }
 
-  /** To be called once the runs of the request are stored. */
+  /** Links the attachments, once the runs of the request are stored. */
   async link(notKept: NotKept): Promise<void> {
     if (this.#linked.length === 0) return;
     for (const { runId, name, why } of await this.#link()) notKept(`${PREFIX}${runId}.${name}`, why);

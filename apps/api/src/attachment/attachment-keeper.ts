@@ -18,9 +18,9 @@ export interface SentAttachment {
   readonly pieces: AsyncIterable<Buffer>;
   /** Bytes that the client has announced. */
   readonly length: number | undefined;
-  /** Told of bytes that are taken before they have come. @throws PublicError too_many */
+  /** Callback with the bytes that are reserved before they have come. @throws PublicError too_many */
   readonly hold: (bytes: number) => void;
-  /** Told how many bytes are in memory. */
+  /** Callback with the number of bytes in memory. */
   readonly keep: (bytes: number) => void;
 }
 

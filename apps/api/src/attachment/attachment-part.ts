@@ -13,7 +13,7 @@ const MAX_NAME = 200;
 const ANY_TYPE = 'application/octet-stream';
 const TOKEN = '[A-Za-z0-9!#$&^_.+-]{1,100}';
 const TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:; ?${TOKEN}=${TOKEN}){0,3}$`);
-/** In logs, in headers, on screens. */
+/** Control characters, which names must not carry into logs, headers and screens. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** @throws NotKeptError */

@@ -22,7 +22,7 @@ const VALID_MS = 3_600_000;
 /** Bytes of one reference in memory and in the answer. */
 const BYTES_EACH = 1_500;
 
-/** For whom URLs are made. */
+/** Reader that URLs are made for. */
 export interface Reader {
   readonly caller: { readonly tenantId: string };
   /** Token of the link by which the runs are read: the URLs end with it. */
@@ -31,7 +31,7 @@ export interface Reader {
    * Origin that the caller used, from `askedOrigin`; the URLs begin with it unless the settings give another.
    */
   readonly origin: string;
-  /** Told how many bytes more are held. */
+  /** Callback with the number of bytes more that are held. */
   readonly hold: (bytes: number) => void;
 }
 

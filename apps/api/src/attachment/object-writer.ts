@@ -18,7 +18,7 @@ const REMOVED = 'storing it took too long; send it again';
 export interface WriterParts {
   readonly store: AttachmentStore;
   readonly table: Attachments;
-  /** Told of bytes that are taken before they have come. @throws PublicError too_many */
+  /** Callback with the bytes that are reserved before they have come. @throws PublicError too_many */
   readonly hold: (bytes: number) => void;
 }
 
@@ -72,7 +72,7 @@ export class ObjectWriter {
   }
 
   /**
-   * Throws away what was written; what fails of it is left to tidying.
+   * Throws away the written data; failures are left to tidying.
    * @param isStoreFailing tidying does all of it: asking a store that does not answer would hold up the runs
    */
   async abort(isStoreFailing = false): Promise<void> {

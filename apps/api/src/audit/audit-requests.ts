@@ -27,8 +27,8 @@ const ANONYMOUS = new Set([401, 429]);
 const MAX_REASONS = 5;
 
 /**
- * Records who changed what. As the answer is made and not as it arrives: a caller who leaves at once has changed it all
- * the same.
+ * Records changes and their callers. It records when the answer is made and not when it arrives: a caller who
+ * leaves at once has made the change all the same.
  */
 export function auditRequests(server: FastifyInstance, audit: AuditLog | undefined): void {
   if (!audit) return;

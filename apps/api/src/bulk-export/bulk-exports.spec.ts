@@ -10,7 +10,7 @@ import { testApi } from '../testdata/test-api.js';
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 
-/** More than the other tests of the file make in one workspace. */
+/** Limit above the number that the other tests of the file make in one workspace. */
 const MAX_UNFINISHED = 100;
 
 describe('the bulk export routes', () => {

@@ -52,7 +52,7 @@ const EARLIER_EXPORTS = 20;
 /** An export of one day takes a few seconds. */
 const RETRY_AFTER_SECONDS = 30;
 
-/** For answers that are not shown. */
+/** Positions for answers that are not shown. */
 const NO_POSITIONS: ReadonlyMap<string, number> = new Map();
 
 /** Exports of a workspace: writes what should be, reads what is. */
@@ -173,7 +173,10 @@ export class BulkExports {
     return this.#render(caller, change ? { bulkExport: changed } : found);
   }
 
-  /** Before a cancellation is answered. The exports of a schedule are not cancelled with it. */
+  /**
+   * Rejects further attempts, before a cancellation is answered. The exports of a schedule are not cancelled
+   * with it.
+   */
   async #shutOut({ metadata: { uid = '' }, spec }: BulkExport): Promise<void> {
     if (spec.intervalHours === undefined) await this.store.exportProgress.cancelExport(uid);
   }

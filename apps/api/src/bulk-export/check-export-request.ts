@@ -22,7 +22,7 @@ export interface ExportRequestWorld {
   readonly now: Date;
 }
 
-/** A request that an export can be made of. */
+/** A valid request for an export. */
 export interface CheckedExport {
   readonly namespace: string;
   /** Id of the tracing project, in lower case. */

@@ -196,9 +196,9 @@ export class Destinations {
   }
 
   /**
-   * Has the controller test a destination again, and waits for the result. One that was tested in the last seconds is
-   * not: each test occupies one of a few places, and may take half a minute. So does a request that waits for one, until
-   * its client leaves.
+   * Has the controller test a destination again, and waits for the result. One that was tested in the last
+   * seconds is not tested: each test occupies one of a few slots, and may take half a minute. So does a
+   * request that waits for one, until its client leaves.
    * @throws PublicError not_found, too_many
    */
   async test(caller: Caller, id: string): Promise<DestinationAnswer> {

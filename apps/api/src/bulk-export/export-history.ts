@@ -18,7 +18,10 @@ export interface FoundExport {
   readonly archived?: { readonly destinationId: string | undefined };
 }
 
-/** Which exports are listed: of the API server by a condition, of the archive by the same in its words. */
+/**
+ * Conditions on listed exports: those of the API server by a function, those of the archive by the same in
+ * its terms.
+ */
 interface WantedExports extends Omit<ArchiveSearch, 'except' | 'after'> {
   readonly isListed: (bulkExport: BulkExport) => boolean;
   /** The export that the page before ended with. */

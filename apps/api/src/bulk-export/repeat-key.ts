@@ -44,7 +44,7 @@ export class RepeatKey {
 
   /**
    * Looks in the archive after the API server: an export is stored there before it is deleted here.
-   * @param requested what repetitions have in common
+   * @param requested parts that repetitions have in common
    * @throws PublicError conflict when the export of the key was made of another body
    */
   async createOnce(

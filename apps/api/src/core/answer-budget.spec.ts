@@ -12,7 +12,7 @@ const PAGE = 65_536;
 describe('the budget of answers', () => {
   let server: FastifyInstance;
   let budget: AnswerBudget;
-  /** Has the answer's next page come. */
+  /** Lets the answer's next page come. */
   let turnPage: () => void;
   let pages = 0;
 

@@ -4,9 +4,9 @@ import type { ApiConfig } from '../config.js';
 
 /** Object store of the attachments. */
 export interface AttachmentStore {
-  /** For writing and deleting. */
+  /** Client for writing and deleting. */
   readonly objects: ObjectStore;
-  /** For reading, over connections of its own: downloads take none from those who write. */
+  /** Client for reading, with its own connections: downloads take none from writers. */
   readonly downloads: ObjectStore;
   readonly bucket: string;
   /** Key of an object in the bucket. */

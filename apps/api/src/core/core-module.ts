@@ -13,7 +13,7 @@ import { API_CONFIG, ATTACHMENT_STORE, CLOCK, HOMES, LOG, TRACE_STORE } from './
 /** Parts that the program passes to its modules. */
 export interface ApiParts {
   readonly client: KubeClient;
-  /** Not started yet: the modules say what they follow. */
+  /** Informers that are not started yet: the modules register what they follow. */
   readonly informers: Informers;
   readonly store: TraceStore;
   readonly config: Pick<
@@ -42,7 +42,7 @@ export interface ApiParts {
   readonly audit?: AuditLog;
   readonly log: Logger;
   readonly clock: Clock;
-  /** From 0 to 1, for pauses. */
+  /** Random number from 0 to 1, for pauses. */
   readonly random: () => number;
 }
 

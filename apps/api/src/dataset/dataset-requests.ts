@@ -125,7 +125,7 @@ type AskedDetails = Pick<
   'description' | 'inputs_schema_definition' | 'outputs_schema_definition'
 > & { readonly metadata?: object | null | undefined };
 
-/** Null is the clients' word for "not said". */
+/** Details of a request; clients send null for a member that they leave out. */
 function detailsOf(request: AskedDetails): DatasetDetails {
   const text = (value: object | null | undefined) => (value ? JSON.stringify(value) : undefined);
   return {

@@ -31,7 +31,7 @@ export class ExampleAnswer {
   readonly attachment_urls?: unknown;
 }
 
-/** An example with what experiments made of it. */
+/** An example with the runs of experiments on it. */
 export class ExampleWithRunsAnswer extends ExampleAnswer {
   @Answered(listOf(() => RunAnswer), 'Roots that name the example, oldest first')
   readonly runs: readonly RunAnswer[];

@@ -61,7 +61,7 @@ export class ExampleAttachmentIntake {
     }
   }
 
-  /** Which attachments stay, and under which names. @throws WrongPartError */
+  /** Keeps the named attachments, under the names that are given. @throws WrongPartError */
   operate(example: string, json: Buffer): void {
     const open = this.#of(example);
     if (open.kept) throw new WrongPartError('the part came twice');

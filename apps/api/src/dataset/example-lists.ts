@@ -16,7 +16,7 @@ export interface FoundExamples {
   readonly fields: readonly string[];
 }
 
-/** For whom examples are read. */
+/** Reader that examples are read for. */
 export interface ExampleReader {
   readonly caller: { readonly tenantId: string };
   /**

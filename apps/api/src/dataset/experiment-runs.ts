@@ -46,7 +46,7 @@ export interface ExperimentReader {
   readonly account: Place;
 }
 
-/** Examples of a dataset, each with the runs that experiments made of it. */
+/** Examples of a dataset, each with the runs of experiments on it. */
 export class ExperimentRuns {
   constructor(
     private readonly store: Pick<TraceStore, 'examples' | 'projects'>,

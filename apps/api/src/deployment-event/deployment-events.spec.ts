@@ -9,7 +9,7 @@ import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
 import { DeploymentEvents } from './deployment-events.js';
 
-/** After what the tests make. */
+/** Times after those of the objects that the tests make. */
 const minute = (n: number): string => `2030-11-23T10:${String(n).padStart(2, '0')}:00Z`;
 
 describe('events by REST', () => {

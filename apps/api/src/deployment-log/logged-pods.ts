@@ -37,7 +37,7 @@ export interface LoggedObjects {
   readonly built: AgentRevision | undefined;
   /** Archived output of a revision in the archive. */
   readonly archived: readonly ConfigMap[] | undefined;
-  /** For people, such as `revision weather-00003`. */
+  /** Title for people, such as `revision weather-00003`. */
   readonly title: string;
   /** Why there may be no lines; undefined where nothing is known. */
   readonly reason: string | undefined;
@@ -106,7 +106,10 @@ export function buildSelectionOf(
   return { namespace, labelSelector: `${LABEL.owner}=${built?.metadata.uid ?? ''}`, pod };
 }
 
-/** The end of what is kept of a revision that failed, and of its build; nothing of what has pods, whose logs tell the same. */
+/**
+ * The end of the output of a failed revision, and of its build; nothing for those that have pods, since their
+ * logs have the same text.
+ */
 export async function keptOutput(
   client: Pick<KubeClient, 'find'>,
   { namespace, failed, built, archived }: LoggedObjects,

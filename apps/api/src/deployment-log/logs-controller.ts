@@ -57,7 +57,9 @@ export class LogsController implements OnModuleDestroy {
     private readonly answers: AnswerBudget,
   ) {}
 
-  /** A server that closes waits for its answers, and those that follow have no end of their own. */
+  /**
+   * Ends answers that follow: a server that closes waits for its answers, and these do not end by themselves.
+   */
   onModuleDestroy(): void {
     this.#closing.abort(new Error('the api is stopping'));
   }

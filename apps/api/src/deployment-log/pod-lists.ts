@@ -24,7 +24,7 @@ const PAGE_SIZE = 10;
 /** A list is shared for so long. */
 const SHARED_MS = 2_000;
 
-/** Which pods are meant. */
+/** Selection of pods. */
 export interface PodSelection {
   readonly namespace: string;
   readonly labelSelector: string;
@@ -125,7 +125,7 @@ function statesOf(statuses: readonly ContainerStatus[] = []): readonly Container
   }));
 }
 
-/** Without messages and times. */
+/** Kind of a container's state, without messages and times. */
 function kindOf({ running, terminated }: ContainerState = {}): ContainerState {
   return {
     ...(running === undefined ? {} : { running: {} }),

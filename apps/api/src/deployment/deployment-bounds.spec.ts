@@ -13,7 +13,7 @@ const MOST: Readonly<Record<string, number>> = {
   ...{ db_storage_gi: 65_536, db_max_connections: 10_000 },
 };
 
-/** And the same of fields beside it. */
+/** The same for fields beside it. */
 const MOST_BESIDE = { min_ready_seconds: 3600, idle_seconds: 604_800 };
 
 describe('the bounds of a deployment', () => {

@@ -134,7 +134,7 @@ export class CreateDeploymentRequest {
   rollback_on_failure?: boolean | null;
 }
 
-/** Body of `POST /v2/deployments/{id}/revisions`; without a field the revision is made of what the deployment is. */
+/** Body of `POST /v2/deployments/{id}/revisions`; an absent field is taken from the deployment. */
 export class CreateRevisionRequest {
   @Nested(() => SourceRevisionConfigRequest, { about: 'What changes with it; null and absent fields stay' })
   source_revision_config?: SourceRevisionConfigRequest | null;

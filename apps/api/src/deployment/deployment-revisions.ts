@@ -24,7 +24,7 @@ import { asking, supersededRevisions } from './superseded-revisions.js';
 
 type SecretsRef = AgentDeployment['spec']['secretsRef'];
 
-/** Which revision a new one repeats. */
+/** Revision that a new one repeats. */
 interface Origin {
   readonly of: Pick<AgentRevision, 'spec'>;
   readonly request: NewRevision;

@@ -105,8 +105,8 @@ export function makesRevision(request: PatchDeploymentRequest): boolean {
 }
 
 /**
- * A PATCH may repeat what a GET answered, and the URL that the platform assigned to a deployment from git is no field of it.
- * Another URL stays, and is refused.
+ * Removes the URL that the platform assigned to a deployment from git: a PATCH may repeat the answer of a
+ * GET, and this URL is not a field of it. Another URL stays, and is refused.
  */
 export function withoutAssignedUrl(
   request: PatchDeploymentRequest,

@@ -72,7 +72,7 @@ export class Deployments {
     private readonly rules: DeploymentRules,
   ) {}
 
-  /** @param repeated by which an earlier request of the same caller is known again */
+  /** @param repeated recognises an earlier request of the same caller */
   async create(
     caller: Caller,
     request: CreateDeploymentRequest,
@@ -313,7 +313,7 @@ function refuse(problems: readonly FieldProblem[]): void {
   if (problems.length > 0) throw invalid(problems);
 }
 
-/** Undefined: nothing is said about secrets. An empty list takes all away. */
+/** Values of secrets; undefined leaves them unchanged, an empty list removes all. */
 function secretValues(secrets: CreateDeploymentRequest['secrets']): Values | undefined {
   return secrets ? Object.fromEntries(secrets.map(({ name, value }) => [name, value])) : undefined;
 }

@@ -25,7 +25,7 @@ export function isSignedBy(secret: string, headers: HookHeaders, body: Buffer): 
   );
 }
 
-/** In the same time whatever differs, lengths included. */
+/** Compares in constant time, lengths included. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(expected));

@@ -16,7 +16,7 @@ const names = fc.dictionary(name, name, { maxKeys: 3 });
 const container = fc.record({ name, image: name, args: maybe(fc.array(name, { maxLength: 2 })) });
 const containers = fc.array(container, { maxLength: 2 });
 
-/** Any of the fields that change what runs, each with values of its own. */
+/** Any of the fields that change the running container, each with its own values. */
 const resourceSpec: fc.Arbitrary<ResourceSpecRequest> = fc
   .record({
     ...{ min_scale: maybe(scale), max_scale: maybe(scale) },

@@ -100,7 +100,7 @@ export class PushHooks {
   }
 }
 
-/** The same for a call that its host repeats; calls without a name of their own are all different. */
+/** Name of a delivery, the same for a call that its host repeats; calls without a name are all different. */
 function deliveryOf(headers: HookHeaders): string {
   const named = DELIVERY_HEADERS.map((name) => headers[name]).find((value) => typeof value === 'string');
   return createHash('sha256')
@@ -122,7 +122,7 @@ function isFollower({ spec }: AgentDeployment, integrationId: string, push: Anno
   );
 }
 
-/** JSON, or a form whose `payload` it is: the way GitHub sends unless told otherwise. */
+/** Payload of the body: JSON, or a form whose `payload` it is, which is GitHub's default. */
 function bodyOf(headers: HookHeaders, body: Buffer): JsonObject {
   const isForm = String(headers['content-type'] ?? '').startsWith('application/x-www-form-urlencoded');
   const text = isForm ? (new URLSearchParams(body.toString('utf8')).get('payload') ?? '') : undefined;

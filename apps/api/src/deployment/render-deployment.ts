@@ -198,7 +198,9 @@ export function renderSuperseded(
   };
 }
 
-/** Reasons that hold up what is asked for while `Ready` is unknown; others are about the revision before. */
+/**
+ * Reasons that delay the requested revision while `Ready` is unknown; others are about the revision before.
+ */
 const HOLDS_UP: ReadonlySet<string> = new Set([REASON.dependencyUnavailable, REASON.progressing]);
 
 /** Reason that delays a requested revision: the one that keeps its deployment from being ready. */

@@ -6,7 +6,10 @@ import { Described } from '../wire/described.js';
 import { EXPLORER_HEADERS, EXPLORER_PAGE } from './explorer-page.js';
 import { hasTag, PackageFile } from './package-file.js';
 
-/** Public and the same for everybody; asked about again before each use, so that page and files are of one version. */
+/**
+ * Cache rule: public and the same for all callers; revalidated before each use, so that page and files are of
+ * one version.
+ */
 const KEPT = 'public, no-cache';
 /** Swagger UI as Fastify's package brings it; swagger-ui-dist has an install script that reports each installation. */
 const FOLDER = '@fastify/swagger-ui/static';

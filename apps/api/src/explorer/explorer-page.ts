@@ -60,7 +60,7 @@ export const EXPLORER_HEADERS: Readonly<Record<string, string>> = {
   'x-robots-tag': 'noindex',
 };
 
-/** The page that shows `/openapi.json`: the same bytes for everybody, without a secret. */
+/** The page that shows `/openapi.json`: the same bytes for all callers, without a secret. */
 export const EXPLORER_PAGE = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Agentplane: REST interface</title>

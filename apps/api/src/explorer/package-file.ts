@@ -18,7 +18,7 @@ export class PackageFile {
   #mark: Promise<FileMark> | undefined;
 
   constructor(
-    /** Under `node_modules`. */
+    /** Path below `node_modules`. */
     path: string,
     readonly contentType: string,
   ) {

@@ -7,7 +7,7 @@ import { RequestPipe } from '../wire/request-pipe.js';
 import { CreateFeedbackRequest } from './feedback-request.js';
 import { newFeedback } from './read-feedback.js';
 
-/** Read before other requests have their turn. */
+/** Number of parts that are read before other requests are served. */
 const READ_AT_ONCE = 20;
 const MAX_NAME = 200;
 /** A broken client must not fill memory with its own problems. */

@@ -39,8 +39,8 @@ export class Keys {
   }
 
   /**
-   * A key never outlives the one that made it: without an end of its own it has that one's.
-   * @throws PublicError invalid for an end that is over, or after that of the caller's own key
+   * Creates a key. It never outlives the key that made it: without an expiry of its own it has that one's.
+   * @throws PublicError invalid for an expiry in the past, or after that of the caller's own key
    */
   async create({ tenantId, keyId }: Caller, request: CreateKeyRequest): Promise<NewKeyAnswer> {
     const expiresAt = await this.#end(request.expires_at, await this.#endOf(tenantId, keyId));

@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 5;
 /** Parts of a pause between two tries. */
 export interface RetryPause {
   readonly clock: Pick<Clock, 'sleep'>;
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   readonly random: () => number;
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '#lib/time';
 /** Pause after each read, as a multiple of its duration; caps one owner at 10 % of the time. */
 const REST = 9;
 const LONGEST_REST_MS = 60_000;
-/** After work that failed: it took the time of a server that does not answer, and not ours. */
+/** Pause after work that failed: it took the time of a server that does not answer, and not ours. */
 const FAILED_REST_MS = 2_000;
 
 /**

@@ -170,7 +170,7 @@ describe('POST of spans', () => {
     ] as const;
     const root = runIdOf(spans[0].spanId);
     expect((await send(requestOf({ ...spans[1], parentSpanId: spans[0].spanId }))).status).toBe(200);
-    // the first span whose parent is not there stands for the root
+    // the first span whose parent is missing represents the root
     const early = await tenant.call('GET', `/runs/${uuidOf(traceId)}`);
     expect(early.json).toMatchObject({ name: 'below', parent_run_id: root, parent_missing: true });
     expect((await send(requestOf(spans[0]))).status).toBe(200);

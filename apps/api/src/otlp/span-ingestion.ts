@@ -23,7 +23,7 @@ import type { SpanEncoding } from './span-encoding.js';
 /** A batch is handed on at this size: memory stays bounded, and one transaction stores many runs. */
 const FULL_BYTES = 8_388_608;
 const FULL_SPANS = 500;
-/** Spans that are mapped before other requests have their turn. */
+/** Number of spans that are mapped before other requests are served. */
 const MAPPED_AT_ONCE = 10;
 const LONG_BYTES = 262_144;
 /** Factor for parsed JSON, which takes about as much again as its text. */

@@ -1,6 +1,9 @@
 const MOST_INDENTS = 20;
 
-/** Each value in a line of its own; numbers and texts stay as they came, since nothing is parsed. */
+/**
+ * Indents JSON with each value in a line of its own; numbers and texts stay as they came, since nothing is
+ * parsed.
+ */
 export function indented(json: string): string {
   let text = '';
   let level = 0;

@@ -1,6 +1,6 @@
 /**
- * True when a form was sent by a page of this api, according to the browser's header; other clients send no
- * such header.
+ * True when a form was sent by a page of this api, according to the browser's headers; clients that are not
+ * browsers send none.
  */
 export function isOwnForm(headers: Readonly<Record<string, string | undefined>>): boolean {
   const site = headers['sec-fetch-site'];

@@ -7,7 +7,10 @@ function hashOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }
 
-/** Nothing but its own style and script: no image, no frame, nothing of others, and forms for the api alone. */
+/**
+ * Headers that allow a page only its own style and script: no image, no frame, nothing of other hosts, and
+ * forms for the api alone.
+ */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src ${hashOf(PAGE_STYLE)}; script-src ${hashOf(PAGE_SCRIPT)}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,

@@ -53,8 +53,8 @@ export class PageSessions {
   }
 
   /**
-   * Whose cookie it is: the first that is good for what is asked, else the first that is good at all, since a neighbour may
-   * set one of its own key, too.
+   * Owner of the cookie: the first that is valid for the request, else the first that is valid at all, since
+   * a neighbour may set one of its own key, too.
    * @returns undefined without one, and when it or its key has ended
    */
   async find(

@@ -21,7 +21,7 @@ export interface TracePageOptions {
   readonly cursor: string | undefined;
   /** The run that was asked for; the root without. */
   readonly here?: string | undefined;
-  /** Before the title, escaped. */
+  /** Text before the title, escaped. */
   readonly above?: string;
 }
 

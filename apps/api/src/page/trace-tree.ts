@@ -7,7 +7,7 @@ export interface RunNode {
   readonly below: readonly RunNode[];
 }
 
-/** The times between which all runs lie. */
+/** Time range of all runs. */
 export interface Span {
   readonly start: Instant;
   readonly end: Instant;
@@ -21,7 +21,7 @@ interface OpenNode extends RunNode {
   readonly level: number;
 }
 
-/** Runs below their parents; a run whose parent is on another page stands beside the first one. */
+/** Runs below their parents; a run whose parent is on another page is put beside the first one. */
 export function treeOf(runs: readonly StoredRun[]): readonly RunNode[] {
   const roots: OpenNode[] = [];
   const byId = new Map<string, OpenNode>();

@@ -68,13 +68,13 @@ export type RouteTarget =
 
 /** Caches that routes follow. */
 export interface RouteCaches {
-  /** Not started yet. */
+  /** Informer that is not started yet. */
   readonly deployments: Pick<Informer<AgentDeployment>, 'byIndex' | 'addIndex'>;
   readonly revisions: Pick<Informer<AgentRevision>, 'find'>;
   readonly listeners: Pick<Informer<Listener>, 'find'>;
 }
 
-/** Which host leads to which deployment. */
+/** Map from hosts to deployments. */
 export class AgentRoutes {
   readonly #caches: RouteCaches;
   readonly #place: RoutePlace;

@@ -97,7 +97,7 @@ export class RouteHosts {
     this.#way.upgrade(incoming, response, head, to.port, this.#written(incoming));
   }
 
-  /** From now on each connection ends with its answer, those under way included. */
+  /** Lets each connection end with its answer from now on, those in progress included. */
   beginDrain(): void {
     this.#isDraining = true;
     for (const response of this.#answers) response.shouldKeepAlive = false;

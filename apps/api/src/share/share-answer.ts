@@ -6,7 +6,7 @@ export class ShareAnswer {
   @Perhaps(UUID) readonly run_id?: string;
 }
 
-/** On the second wire. */
+/** A share in the second API. */
 export class SelectedShareAnswer {
   @Answered(UUID, 'Opens the trace of the run at /public/{share_token}/r for anyone')
   readonly share_token: string;

@@ -24,7 +24,7 @@ const runOf = (id: string, more: object = {}) => ({
   ...more,
 });
 
-/** Without a key. */
+/** Sends a request without a key. */
 async function open(path: string, body?: object) {
   const headers = { 'content-type': 'application/json' };
   const init = body ? { method: 'POST', headers, body: JSON.stringify(body) } : {};

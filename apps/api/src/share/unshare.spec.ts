@@ -4,7 +4,7 @@ import { testApi } from '../testdata/test-api.js';
 
 const { api, tenant } = testApi();
 const AT = '20260101T000000000000Z';
-/** In the order of their ids: the first is what a search by the run alone meets first. */
+/** Ids in their order: a search by the run alone finds the first one first. */
 let [first, second] = ['', ''];
 /** A run of both traces. */
 let run = '';
@@ -106,7 +106,7 @@ describe('sharing a run that stands in two traces', () => {
       const link = await tenant.call('POST', `/api/v2/runs/${run}/share`, { trace_id: trace });
       expect(await opened(link)).toBe(trace);
       const answers = await tenant.call('GET', `/runs/${run}/share`);
-      // with one of them shared the run has one link, with both it has none of its own
+      // with one of them shared the run has one link, with both it has none
       if (trace === second) expect(answers.json).toMatchObject(link.json as Link);
       else expect(answers.status).toBe(409);
     }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 
-/** Id that stands for the operator's key. */
+/** Id of the operator's key. */
 export const OPERATOR = 'operator';
 
 const callers = new WeakMap<object, Caller>();

@@ -109,7 +109,10 @@ async function* whole(stored: Readable, size: number): AsyncGenerator<Buffer, vo
   if (length !== size) throw new Error(`an attachment of ${size} bytes has ${length} in the object store`);
 }
 
-/** Nothing of it runs in the origin of the api, and a browser saves it instead of showing it. */
+/**
+ * Headers of a download: scripts in it cannot run in the origin of the api, and a browser saves it instead of
+ * showing it.
+ */
 function headersOf({ name, contentType, size }: StoredAttachment): Record<string, string> {
   const plain = name.replace(/[^\w. ()-]/g, '_');
   return {

@@ -102,7 +102,7 @@ export class ByteReader {
       throw new UnreadableError('a part does not end where its length says');
   }
 
-  /** Nothing more will be read. */
+  /** Ends the source: nothing more will be read. */
   async end(): Promise<void> {
     await this.#chunks.return?.();
   }

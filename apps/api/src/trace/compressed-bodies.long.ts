@@ -129,7 +129,7 @@ describe('a compressed body that is still being received', () => {
     return response.statusCode;
   };
 
-  /** Sends all but the last bytes of a body, which have a member or frame of their own. */
+  /** Sends all but the last bytes of a body, which have their own member or frame. */
   const sendMost = (kind: Kind, size: number, encoding: string, compress: (body: Buffer) => Buffer) => {
     const body = kind[2](randomUUID(), 'x'.repeat(size * MIB));
     const sent = open(encoding, kind);

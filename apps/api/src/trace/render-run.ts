@@ -118,7 +118,7 @@ function s3Urls(attachments: AttachmentLinks): object {
   return Object.fromEntries([...attachments].map(([name, url]) => [`attachment.${name}`, url]));
 }
 
-/** Tells whether a run stands for the root of its trace because its parent was not received in the project. */
+/** True when a run represents the root of its trace because its parent was not received in the project. */
 export function isParentMissing({ isRoot, parentRunId }: StoredRun['row']): boolean {
   return isRoot && parentRunId !== undefined;
 }
@@ -197,7 +197,7 @@ export const SELECTABLE: RunFields = new Map([
   ...WITHOUT_VALUE.map((name): [string, RunField] => [name, { of: () => null }]),
 ]);
 
-/** Without what graphs are made of; its place stays. */
+/** Fields without the source of graphs; its place stays. */
 export const SHORT_FIELDS: RunFields = new Map<string, RunField>([
   ...RUN_FIELDS,
   ['serialized', { of: () => null }],

@@ -42,7 +42,7 @@ export class RunSearches {
   constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'retention'>) {}
 
   /**
-   * @param hold told how many bytes the payloads have before they are read
+   * @param hold receives the bytes of the payloads before they are read
    * @throws PublicError not_found (a project), bad_request, invalid
    */
   async page(caller: Caller, asked: AskedRuns, hold: (bytes: number) => void): Promise<RunPage> {

@@ -22,7 +22,7 @@ export class Traces {
   ) {}
 
   /**
-   * @param hold told how many bytes the run has before they are read
+   * @param hold receives the bytes of the run before they are read
    * @throws PublicError not_found
    */
   async getRun(
@@ -155,7 +155,7 @@ export class Traces {
   }
 }
 
-/** Null is the clients' word for "not said". */
+/** Details of a request; clients send null for a member that they leave out. */
 function detailsOf(request: UpdateSessionRequest & Pick<CreateSessionRequest, 'start_time'>): ProjectDetails {
   return {
     description: request.description ?? undefined,

@@ -1,4 +1,4 @@
-/** A parameter of the query that may stand there several times: one is a list of one. */
+/** A parameter of the query that may be repeated: a single one is a list of one. */
 export function asList({ value }: { readonly value: unknown }): unknown {
   return typeof value === 'string' ? [value] : value;
 }

@@ -20,8 +20,8 @@ const MAX_PLAIN_DEPTH = 64;
 const MAX_PLAIN_VALUES = 50_000;
 
 /**
- * Names by which a value reaches into its prototype, passes itself off as an instance of another class, or is taken for a
- * known field: those that every object has.
+ * Names that every object has: by them a value reaches into its prototype, passes itself off as an instance
+ * of another class, or is taken for a known field.
  */
 const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
@@ -31,7 +31,7 @@ export interface BodyRoute {
   readonly rawBody?: boolean;
   /** The body is handed on as the bytes that came, once all have: their signature is looked at. */
   readonly signedBody?: boolean;
-  /** It is OTLP, which has encodings and refusals of its own. */
+  /** True for OTLP, which has encodings and refusals of its own. */
   readonly isOtlp?: boolean;
   /** JSON is also taken as text/plain: the JavaScript client sends it so to some routes. */
   readonly takesText?: boolean;
@@ -93,7 +93,7 @@ export function unsupported(message: string): Error {
 export interface BodyLimits {
   /** Maximum size of a body that is handed on as a stream. */
   readonly maxRawBytes: number;
-  /** For all other bodies. */
+  /** Budget of all other bodies. */
   readonly budget: Admission;
   /** Whose body it is. */
   readonly ownerOf: (request: FastifyRequest) => string | undefined;

@@ -37,7 +37,7 @@ const BOUNDS = [
 interface Counterpart {
   readonly shape: string;
   readonly kind: string;
-  /** Below `spec`. */
+  /** Path below `spec`. */
   readonly path: readonly string[];
   /** Fields of the wire whose name in the resource is not their own in camelCase; dotted below `path`. */
   readonly renamed?: Readonly<Record<string, string>>;

@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * The address of who sent a request: that of the connection, or what the trusted proxies in front of it wrote into
- * `X-Forwarded-For`. A proxy that passes on a word of its client's which is no address stands for its client.
+ * The address of the client of a request: that of the connection, or the one that the trusted proxies in
+ * front wrote into `X-Forwarded-For`. If a proxy passes on a word of its client that is not an address, the
+ * proxy's address is used.
  */
 export function clientAddress({
   ip,

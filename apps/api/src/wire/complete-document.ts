@@ -154,7 +154,7 @@ function completeOperation(method: Method, path: string, operation: OperationObj
   };
 }
 
-/** Any JSON value is the empty schema, which the decorators cannot say. */
+/** Replaces the mark of any JSON value by the empty schema, which the decorators cannot express. */
 function withAnyJson(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withAnyJson);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -174,8 +174,9 @@ function withExamples(schemas: Readonly<Record<string, object>>): Readonly<Recor
 }
 
 /**
- * Adds to the document what holds for every route and is not said at each: refusals, ids of parameters, who needs no
- * key, and examples. Components in the order of their names, so that the document is the same however modules were loaded.
+ * Adds to the document the parts that hold for every route: refusals, ids of parameters, routes without a
+ * key, and examples. Components are in the order of their names, so that the document is the same however
+ * modules were loaded.
  */
 export function completeDocument(document: Document): Document {
   const paths = Object.fromEntries(

@@ -8,7 +8,7 @@ import { waitFor } from '#lib/testing';
 import { countAnswers } from './count-answers.js';
 
 const MIB = 1 << 20;
-/** More than the kernel takes of a connection. */
+/** Size that exceeds the buffers of the kernel for a connection. */
 const LARGE = 20 * MIB;
 
 describe('answers that are not read', () => {

@@ -32,7 +32,7 @@ function unavailable(dependency: string): ErrorAnswer {
 
 export const DATABASE_UNAVAILABLE = unavailable('The database');
 const KUBERNETES_UNAVAILABLE = unavailable('The Kubernetes API');
-/** It met another transaction; nothing of it was performed. */
+/** Answer for a conflict with another transaction; nothing was performed. */
 const OVERTAKEN: ErrorAnswer = {
   ...DATABASE_UNAVAILABLE,
   body: { detail: 'Another request changed the same rows at the same time, try again' },

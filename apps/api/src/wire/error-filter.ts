@@ -38,7 +38,10 @@ export class ErrorFilter implements ExceptionFilter {
     void reply.status(answer.status).send(answer.body);
   }
 
-  /** Requests after the one that met the full disk meet a database that is unavailable for that reason. */
+  /**
+   * Answer to an error. Requests after the one that found the disk full find a database that is unavailable
+   * for that reason.
+   */
   #answerOf(error: unknown): ErrorAnswer {
     const answer = answerOf(error);
     const nowMs = this.clock.monotonicMs();

@@ -27,8 +27,8 @@ const FORMATS: Readonly<Record<string, string>> = {
 const TEXTS = ['string', 'https://example.com/path', '-----BEGIN CERTIFICATE-----\n…'];
 
 /**
- * Makes examples of component schemas. One of a request has what must be sent, or where nothing must be all of its own
- * fields; one of an answer has everything. A schema inside itself is left out.
+ * Makes examples of component schemas. An example of a request has the required fields, or all its own fields
+ * if none is required; an example of an answer has everything. A schema inside itself is left out.
  */
 export class Examples {
   readonly #schemas: Schemas;

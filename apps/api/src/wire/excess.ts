@@ -6,7 +6,7 @@ export const MAX_PROBLEMS = 100;
 
 /** Limits of the contents of a field of a request. */
 export interface FieldNote {
-  /** Most items, of a list. */
+  /** Maximum number of items, for a list. */
   readonly maxItems?: number;
   /** Class of the object, or of each item. */
   readonly inside?: () => new () => object;

@@ -326,7 +326,7 @@ export function TextMap(options: TextMapOptions): PropertyDecorator {
   );
 }
 
-/** Any object; what is in it is judged by the API server. */
+/** Any object; the API server judges its contents. */
 interface FreeObjectOptions extends FieldOptions {
   /** Maximum size of its JSON text; by default that of a body. */
   readonly maxBytes?: number;

@@ -16,7 +16,10 @@ export class IfMatch {
     this.#tags = tags;
   }
 
-  /** Undefined when absent. @throws PublicError invalid when the header is no list of tags */
+  /**
+   * Parses the header; undefined when absent.
+   * @throws PublicError invalid when the header is no list of tags
+   */
   static parse(header: string | undefined): IfMatch | undefined {
     if (header === undefined) return undefined;
     if (header.trim() === '*') return new IfMatch('*');

@@ -62,7 +62,7 @@ const SELECTED_FEATURES: Readonly<Record<string, string>> = {
   sql: 'queries in SQL',
 };
 
-/** Behind the token of a link; no key is asked for. */
+/** Features behind the token of a link; they need no key. */
 const PUBLIC_FEATURES: Readonly<Record<string, string>> = {
   datasets: 'shared datasets',
   examples: 'shared datasets',
@@ -71,7 +71,7 @@ const PUBLIC_FEATURES: Readonly<Record<string, string>> = {
 /** Set on routes that are answered alike for keys of every scope. */
 export interface NotBuiltRoute {
   readonly isNotBuilt?: boolean;
-  /** Without a key too. */
+  /** True when it needs no key either. */
   readonly isOpen?: boolean;
 }
 

@@ -44,7 +44,10 @@ export class OpenApi {
     return this.#document;
   }
 
-  /** From the decorators alone: the application is only a preview, nothing in it is made and nothing listens. */
+  /**
+   * Builds the document from the decorators alone: the application is only a preview, nothing in it is made
+   * and nothing listens.
+   */
   async #build(): Promise<object> {
     const swagger = (await import(PACKAGE)) as Swagger;
     describeAll(swagger);

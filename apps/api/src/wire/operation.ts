@@ -20,7 +20,7 @@ export interface OperationText {
 /** Every refusal but 422: `{"detail": text}`. */
 const PROBLEM_REFERENCE = '#/components/schemas/Problem';
 
-/** A refusal as JSON, with an example of the status that it stands at. */
+/** A refusal as JSON, with an example for its status. */
 export function problem(detail: string): {
   readonly 'application/json': { readonly schema: { readonly $ref: string }; readonly example: object };
 } {

@@ -51,8 +51,8 @@ const WRITE_RUNS: readonly KeyScope[] = ['workspace', 'deployment', 'ingest'];
 const READ_RUN: readonly KeyScope[] = ['workspace', 'deployment', 'read'];
 
 /**
- * Which scopes open which route, `METHOD /path` as in the OpenAPI document; trace routes stand once for both of their
- * prefixes. A test holds this table and the document together.
+ * Scopes that open each route, `METHOD /path` as in the OpenAPI document; trace routes are listed once for
+ * both of their prefixes. A test compares this table with the document.
  */
 export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /auth/verify': KEY_SCOPES,
