@@ -7,7 +7,7 @@ export class AnswerWatch {
   readonly #response: ServerResponse;
   #progressMs: number;
   #lastMs: number;
-  /** At the last look; undefined when nothing waited for the client then. */
+  /** Bytes taken at the last check; undefined when nothing waited for the client then. */
   #taken: number | undefined;
   /**
    * Measurements of the current window: time in which bytes waited at each check, and bytes that the client

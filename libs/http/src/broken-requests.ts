@@ -62,7 +62,8 @@ export function answerBrokenRequests(
 }
 
 /**
- * For servers with `requireHostHeader: false`: Node itself would answer without a body.
+ * Requires the Host header, for servers with `requireHostHeader: false`: Node itself would answer without a
+ * body.
  * @throws PublicError bad_request for a request of HTTP/1.1 without a Host
  */
 export function requireHost({ httpVersion, headers }: IncomingMessage): void {

@@ -17,7 +17,7 @@ const LOOK_MS = 1_000;
 const CUT_PART = 0.01;
 const REPORT_MS = 60_000;
 
-/** Actions of a full limiter since its last report. */
+/** Counts of a full limiter since its last report. */
 export interface RoomReport {
   readonly open: number;
   readonly cut: number;
@@ -42,7 +42,7 @@ interface Traffic {
   requests: number;
   /** Bytes to the client at the last check. Bytes that a client sends show no use. */
   bytes: number;
-  /** Since when they are that many. */
+  /** Time since which the bytes are unchanged. */
   sinceMs: number;
 }
 
@@ -59,7 +59,7 @@ export class ConnectionRoom {
   readonly #open = new Map<Socket, Traffic>();
   /** Connections by addresses and ports: a request of a connection with TLS names another socket. */
   readonly #byPeer = new Map<string, Traffic>();
-  /** Without a request yet, the oldest first. */
+  /** Connections without a request yet, the oldest first. */
   readonly #fresh = new Set<Traffic>();
   #cut = 0;
   #reportedMs = -Infinity;

@@ -13,7 +13,7 @@ import { type Cut, limitServer } from './limit-server.js';
 import { SERVER_LIMITS, serverOptions } from './server-limits.js';
 
 const HEAD = 'POST /things?key=secret HTTP/1.1\r\nhost: test\r\n';
-/** More than the kernel takes for a peer that does not read. */
+/** Buffer that exceeds those of the kernel for a peer that does not read. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
 let server: Server;

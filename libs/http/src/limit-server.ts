@@ -38,7 +38,10 @@ interface Exchange {
   readonly answer: AnswerWatch;
 }
 
-/** A check that comes so much too late shows that this process stood still, and says nothing about clients. */
+/**
+ * Number of intervals: a check that comes so much too late shows that this process was blocked, and nothing
+ * about clients.
+ */
 const LATE_CHECKS = 2;
 
 /**

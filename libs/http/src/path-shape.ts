@@ -1,7 +1,7 @@
 /** Words of which paths are made. Ids and tokens have digits or upper-case letters, or are longer. */
 const WORD = /^[a-z][a-z_.-]{0,23}$|^v\d{1,2}$|^$/;
 
-/** More segments than any route has. */
+/** Maximum number of segments, more than any route has. */
 const MAX_SEGMENTS = 12;
 
 /**

@@ -9,7 +9,10 @@ export const PROTECTIVE_HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
-/** To be called before the answer has a head: streams that write their own keep these headers. */
+/**
+ * Sets the headers. It must be called before the answer has a head: streams that write their own keep these
+ * headers.
+ */
 export function protectAnswer(response: ServerResponse): void {
   for (const [name, value] of Object.entries(PROTECTIVE_HEADERS)) response.setHeader(name, value);
 }

@@ -1,16 +1,23 @@
 /** Time limits of clients. */
 export interface ServerLimits {
-  /** From the connection, or the first byte of a later request, to the end of its headers. */
+  /** Time from the connection, or the first byte of a later request, to the end of its headers. */
   readonly headersMs: number;
-  /** Without a byte of a body whose reader waits for more. */
+  /** Time without a byte of a body whose reader waits for more. */
   readonly bodyIdleMs: number;
   /** A body that has had `bodyIdleMs` must come faster than this on average. */
   readonly bodyBytesPerSecond: number;
-  /** For a body as a whole, counted while its reader waits for more; Infinity for uploads of any size. */
+  /**
+   * Time for a body as a whole, counted while its reader waits for more; Infinity for uploads of any size.
+   */
   readonly bodyTotalMs: number;
-  /** Without taking a byte of an answer that is ready for it. Answers without an end are not limited otherwise. */
+  /**
+   * Time in which a client takes no byte of an answer that is ready for it. Answers without an end are not
+   * limited otherwise.
+   */
   readonly answerStallMs: number;
-  /** In each `answerStallMs` in which an answer was ready all the time its client must read faster than this on average. */
+  /**
+   * Minimum average speed of a client in each `answerStallMs` during which an answer was ready all the time.
+   */
   readonly answerBytesPerSecond: number;
   /** Interval between checks of the limits; a connection is closed at most that much late. */
   readonly checkMs: number;

@@ -63,7 +63,7 @@ export class WrongKeys {
   }
 
   /**
-   * To be called before a key is looked up.
+   * Begins an attempt, before a key is looked up.
    * @param address of the connection; undefined when it is closed already
    * @throws PublicError too_many when no more unknown keys are looked up for now
    */

@@ -205,7 +205,7 @@ function skipValue(
   depth = 0,
 ): number {
   const until = at + STRETCH;
-  // a value may be two bytes long: memory of its own for each would take a hundred times its bytes
+  // a value may be two bytes long: an array for each would take a hundred times its bytes
   if (isObject.length <= levels) isObject = new Uint8Array(levels + 1);
   let hasEnded = within === 'string';
   if (within !== 'value') {

@@ -10,7 +10,7 @@ import {
 } from './json-codes.js';
 import { atOnce, endOfAnyString, endOfShortString, type JsonWalk, STRETCH } from './json-walk.js';
 
-/** From so many names on, an object's names are looked up instead of compared. */
+/** Number of names from which an object's names are looked up instead of compared. */
 const LOOKED_UP_FROM = 24;
 
 /** Something in a JSON text that two readers may understand differently. */
@@ -18,7 +18,7 @@ export interface JsonTrouble {
   readonly kind: 'depth' | 'count' | 'members' | 'duplicate' | 'nul' | 'surrogate' | 'prototype';
   /** True when it is about the name of a member; else about a string. */
   readonly isName: boolean;
-  /** From the outermost value; the last part is the member or item itself. */
+  /** Path from the outermost value; the last part is the member or item itself. */
   readonly path: readonly (string | number)[];
 }
 

@@ -15,8 +15,7 @@ export interface JsonMember extends JsonSpan {
 /**
  * A walk through a JSON text that builds no values: parsed they may take twenty times the length of their
  * text. It yields `undefined` at pauses, so that texts of any length do not block others; {@link inTurns}
- * runs it. Its result for a text that is not JSON is undefined behaviour: it is for texts that a serialiser
- * wrote.
+ * runs it. Its result for a text that is not JSON is not defined: it is for texts that a serialiser wrote.
  */
 export type JsonWalk<T> = Generator<undefined, T, undefined>;
 
@@ -40,7 +39,7 @@ export async function inTurns<T>(walk: JsonWalk<T>, signal?: AbortSignal): Promi
   }
 }
 
-/** Goes a way to its end at once: for texts that are known to be short. */
+/** Runs a walk to its end at once: for texts that are known to be short. */
 export function atOnce<T>(walk: JsonWalk<T>): T {
   for (;;) {
     const step = walk.next();
@@ -140,7 +139,7 @@ function skipBlank(json: string, from: number): number {
   }
 }
 
-/** Behind the value that begins at `start`. */
+/** Offset behind the value that begins at `start`. */
 function* endOfValue(json: string, start: number): JsonWalk<number> {
   if (json.charCodeAt(start) === QUOTE) return yield* endOfAnyString(json, start);
   let depth = 0;
@@ -191,7 +190,7 @@ export function endOfShortString(json: string, start: number): number {
   return -1;
 }
 
-/** Behind the quote that ends the string which begins at `start`. */
+/** Offset behind the quote that ends the string which begins at `start`. */
 export function* endOfAnyString(json: string, start: number): JsonWalk<number> {
   const end = endOfShortString(json, start);
   if (end >= 0) return end;

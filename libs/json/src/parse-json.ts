@@ -173,7 +173,7 @@ function* longStringAt(text: string, start: number, end: number): JsonWalk<strin
   return pieces.join('');
 }
 
-/** The first place from `to` on that lies within no escape; at `from` none is open. */
+/** The first place from `to` on that is not within an escape; at `from` none is open. */
 function endOfPiece(text: string, from: number, to: number): number {
   for (let at = Math.max(from, to - LONGEST_ESCAPE); at < to; at++) {
     if (text.charCodeAt(at) !== BACKSLASH || isEscaped(text, from, at)) continue;
