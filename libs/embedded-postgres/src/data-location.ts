@@ -15,12 +15,12 @@ import { dirname, join } from 'node:path';
 import { withUmask } from '#lib/process-identity';
 import type { OsUser } from './os-user.js';
 
-/** For root: a place that an unprivileged account can reach whatever the mode of the data folder's parents. */
+/** Folder for root: an unprivileged account can reach it whatever the mode of the data folder's parents. */
 export const SHARED_FOLDER = '/var/lib/agentplane';
 
-/** In the data folder: where PGDATA's folder is, when it is elsewhere. */
+/** File in the data folder that names PGDATA's folder, when it is elsewhere. */
 const NOTE = 'postgres.location';
-/** Beside that folder: whose it is. */
+/** File beside that folder that names its owner. */
 const OWNER = 'owner';
 
 /** The file of a data folder that says where its databases are; there only when they are elsewhere. */
@@ -97,7 +97,10 @@ function requireOwn(noted: string, dataFolder: string): void {
   writeFileSync(ownerFile, `${here}\n`);
 }
 
-/** The note may be anybody's text, and the folder that it names is given to the server's user. */
+/**
+ * True for a folder with databases, and for an empty one: the note may have been written by any user, and the
+ * folder that it names is given to the server's user.
+ */
 function holdsDatabases(folder: string): boolean {
   if (!lstatSync(folder).isDirectory()) return false;
   const names = readdirSync(folder);

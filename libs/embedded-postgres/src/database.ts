@@ -6,7 +6,7 @@ export interface DatabaseRequest {
   readonly role: string;
   /** Left out: made once and kept in the data folder's `secrets/postgres.json`. */
   readonly password?: string;
-  /** Most connections the role may hold at a time; no limit when left out. */
+  /** Maximum number of connections of the role; no limit when left out. */
   readonly connectionLimit?: number;
   /** True when the role may take the connections that are kept for the platform; false when left out. */
   readonly isPlatform?: boolean;

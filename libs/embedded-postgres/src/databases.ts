@@ -5,7 +5,7 @@ import { Passwords } from './passwords.js';
 
 /** The roles and databases of a server that runs. */
 export interface EmbeddedDatabases {
-  /** For setting up only. Secret. */
+  /** URI for setting up only. Secret. */
   readonly superuserUri: string;
   /** Creates database and role as needed; answers the role's connection URI (secret). */
   ensureDatabase(request: DatabaseRequest): Promise<string>;

@@ -56,9 +56,9 @@ export interface EmbeddedPostgres extends EmbeddedDatabases {
 const MAX_CONNECTIONS = 180;
 
 /**
- * For a laptop: little memory, but nothing that risks data. These binaries are built without lz4, so values and WAL
- * are compressed with pglz. Each doubling of the lock table's size costs as much memory again as the last: 3 MB from 64
- * locks to 128, 6 MB to 256.
+ * Settings for a laptop: little memory, but nothing that risks data. These binaries are built without lz4, so
+ * values and WAL are compressed with pglz. Each doubling of the lock table's size costs as much memory again
+ * as the last: 3 MB from 64 locks to 128, 6 MB to 256.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
@@ -85,7 +85,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
   timezone: 'UTC',
   log_line_prefix: '%m [%p] %q%u@%d ',
-  // what fails in a statement, both of any length, is told to its client: an agent could write 75 MB/s
+  // the client gets the failures of its statements, both of any length: an agent could write 75 MB/s
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
 };

@@ -22,7 +22,7 @@ export class Passwords {
     if (known[role] === password) return;
     mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
     const partial = `${this.#file}.new`;
-    // in place of what lies there, which may be a link
+    // replaces an existing file, which may be a link
     rmSync(partial, { force: true });
     const text = `${JSON.stringify({ ...known, [role]: password }, null, 2)}\n`;
     writeFileSync(partial, text, { mode: 0o600, flag: 'wx' });

@@ -37,7 +37,7 @@ export function draftCluster(dataDir: string): ClusterDraft {
   return { folder, owner, settle: () => renameSync(folder, pgdata) };
 }
 
-/** Removes the databases of a data folder, also where they lie elsewhere. No server may run on them. */
+/** Removes the databases of a data folder, also if they are stored elsewhere. No server may run on them. */
 export function removeCluster(dataDir: string): void {
   rmSync(join(dataDir, 'postgres'), { recursive: true, force: true });
   const note = locationNote(dataDir);

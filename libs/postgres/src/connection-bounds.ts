@@ -4,7 +4,7 @@ import { systemClock } from '#lib/time';
 
 /** Limits of a connection. */
 export interface ConnectionBounds {
-  /** From its begin to its end, milliseconds. */
+  /** Time from its begin to its end, milliseconds. */
   readonly ms: number;
   /** Bytes of all that the server sends. */
   readonly bytes: number;

@@ -5,7 +5,7 @@ import type { Connection, Pool } from './open-pool.js';
 import { sqlState } from './postgres-trouble.js';
 
 export interface MigrateOptions {
-  /** In order of their versions. */
+  /** Migrations in the order of their versions. */
   readonly migrations: readonly Migration[];
   /** Any number that nothing else in this database locks; all programs that migrate this schema use the same. */
   readonly lock: number;

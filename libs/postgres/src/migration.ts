@@ -9,7 +9,7 @@ interface NumberedStep {
 /** A step that is applied whole or not at all. */
 interface TransactionalStep extends NumberedStep {
   readonly transaction?: true;
-  /** Any number of statements. */
+  /** One or more statements. */
   readonly sql: string;
 }
 
@@ -30,7 +30,7 @@ interface BareStep extends NumberedStep {
  */
 interface PerformedStep extends NumberedStep {
   readonly transaction: false;
-  /** @param connection outside of a transaction; it holds the turn */
+  /** @param connection outside of a transaction; it holds the lock */
   readonly perform: (connection: Connection) => Promise<void>;
 }
 

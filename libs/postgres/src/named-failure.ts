@@ -12,7 +12,7 @@ export function namedFailure(error: unknown): unknown {
   return isNamed || isMistake ? error : new NoAnswerError(error);
 }
 
-/** For `catch` of a promise. */
+/** Callback for `catch` of a promise. */
 export function throwNamed(error: unknown): never {
   throw namedFailure(error);
 }

@@ -21,7 +21,7 @@ interface ReplicationConfig {
   readonly replication?: 'true';
 }
 
-/** A connection of its own, outside of any pool; to be ended by its owner. */
+/** A connection outside of any pool; its owner must end it. */
 export type OwnConnection = pg.Client;
 
 /**

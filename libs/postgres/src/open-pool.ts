@@ -9,7 +9,7 @@ export interface PoolOptions {
   /** Name that `pg_stat_activity` shows. */
   readonly applicationName: string;
   readonly log: Logger;
-  /** Most connections at a time; default 8. They are opened on demand. */
+  /** Maximum number of connections; default 8. They are opened on demand. */
   readonly maxConnections?: number;
   /** Milliseconds that an unused connection is kept; default 30 s, 0 for always. */
   readonly idleTimeoutMs?: number;

@@ -4,8 +4,8 @@ import { NoAnswerError } from './no-answer-error.js';
 /**
  * Meaning of a failed statement to its caller:
  * - `unavailable`: the server could not be asked, refused the login, or was ending; the same statement may
- *   succeed a little later, and may have been performed already. A refused login is not final: a password or a
- *   database may be on its way, and another program may hold the port while the server starts again.
+ *   succeed a little later, and may have been performed already. A refused login is not final: a password or
+ *   a database may be on its way, and another program may hold the port while the server starts again.
  * - `conflict`: it met another transaction (deadlock, serialization, a lock not granted in time); nothing of
  *   it was performed, another attempt sees other data.
  * - `refused`: a value is not valid for its type; another attempt cannot help.
@@ -28,7 +28,7 @@ export function postgresTrouble(error: unknown): PostgresTrouble | undefined {
   return REFUSED.test(state) ? 'refused' : undefined;
 }
 
-/** FATAL and PANIC end the connection, whatever their code; translated servers have words of their own for it. */
+/** FATAL and PANIC end the connection, whatever their code; translated servers have other words for them. */
 function endsSession(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(FATAL|PANIC)$/.test(error.severity ?? '');
 }

@@ -70,7 +70,7 @@ describe('require_auth', () => {
   let server: FalseServer | undefined;
   afterEach(() => server?.close());
 
-  /** A signature that anybody could make up, at the end of an exchange that looks right. */
+  /** A forged signature, at the end of an exchange that looks right. */
   const pretendScram = (sent: string): Buffer => {
     const nonce = /r=([^,\0]+)$/.exec(sent)?.[1];
     if (sent.startsWith('p') && sent.includes('p=')) {

@@ -82,7 +82,7 @@ function isBroken(state: string): boolean {
   return state === 'broken';
 }
 
-/** A message out of turn makes the driver throw a TypeError, which elsewhere is a mistake of the caller. */
+/** An unexpected message makes the driver throw a TypeError, which elsewhere is a mistake of the caller. */
 function loginFailure(error: unknown): unknown {
   return error instanceof TypeError ? new Error('the login by SCRAM failed', { cause: error }) : error;
 }

@@ -9,11 +9,14 @@ const FIRST_SILENCE_MS = 30_000;
 /** Settings of the retries of a step. */
 export interface UnavailableRetry {
   readonly clock: Clock;
-  /** After which a step that fails is not tried again. One that is under way is never cut short: a migration may take long. */
+  /**
+   * Time after which a step that fails is not tried again. One in progress is never cut short: a migration
+   * may take long.
+   */
   readonly patienceMs: number;
   /** Called for each try that failed, and each that does not answer. */
   readonly report: (found: string, isFirst: boolean) => void;
-  /** Once aborted, nothing is tried or reported any more. */
+  /** Signal: once it is aborted, nothing is tried or reported any more. */
   readonly signal?: AbortSignal;
 }
 
@@ -24,10 +27,11 @@ type Outcome =
 /**
  * Performs a step until it succeeds, while the database is unavailable or another transaction is in the way.
  *
- * A step may hang on a connection whose other end does not answer any more, or take long; which of the two cannot be told
- * from here. So one that is silent is left to itself and another is begun beside it: the first that ends well counts.
+ * A step may hang on a connection whose other end does not answer any more, or take long; these cannot be
+ * distinguished here. So a silent one is left alone and another is begun beside it: the first that ends well
+ * counts.
  * @param step may be performed twice, also at once
- * @throws what a step threw that cannot pass, or that failed after the patience with no other under way
+ * @throws errors of a step that cannot pass, or that occur after the patience with no other step in progress
  */
 export async function retryWhileUnavailable(
   { clock, patienceMs, report, signal }: UnavailableRetry,

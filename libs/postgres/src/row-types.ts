@@ -5,8 +5,8 @@ import pg from 'pg';
 const ARRAYS: ReadonlySet<number> = new Set([1009, 2951]);
 
 /**
- * For `query({types})`: every value as the text that Postgres prints, arrays of text and uuid as arrays. No Date that
- * would lose microseconds, no number that would lose digits.
+ * Types for `query({types})`: every value as the text that Postgres prints, arrays of text and uuid as
+ * arrays. No Date that would lose microseconds, no number that would lose digits.
  */
 export const textTypes: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text') =>

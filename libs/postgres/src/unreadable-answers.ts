@@ -7,9 +7,10 @@ interface Reading {
 }
 
 /**
- * Lets an answer that cannot be read fail its statement: a value that is too long for a text of JavaScript (2^29
- * characters), or what is no message of Postgres. The driver reads in a listener of the socket, where the error would end
- * the process, and with it the work of others. The connection is given up, since the rest of the answer was not read.
+ * Lets an answer that cannot be read fail its statement: a value that is too long for a text of JavaScript
+ * (2^29 characters), or bytes that are not a message of Postgres. The driver reads in a listener of the
+ * socket, where the error would end the process, and with it the work of others. The connection is given up,
+ * since the rest of the answer was not read.
  */
 export function failUnreadableAnswers(connection: pg.Connection): void {
   const reading = connection as pg.Connection & Reading;

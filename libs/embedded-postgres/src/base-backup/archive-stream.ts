@@ -85,7 +85,7 @@ export class ArchiveStream extends Readable implements pg.Submittable {
   }
 
   handleCommandComplete(): void {
-    // the rows and the copy have ends of their own
+    // the rows and the copy have their own ends
   }
 
   handlePortalSuspended(): void {

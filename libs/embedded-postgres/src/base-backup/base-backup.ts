@@ -10,7 +10,7 @@ export interface BaseBackup {
   readonly archive: Readable;
 }
 
-/** So that the log of changes since the start is kept until it was sent. It goes with the session. */
+/** Slot that keeps the log of changes since the start until it was sent. It ends with the session. */
 const SLOT = 'agentplane_backup';
 
 /**

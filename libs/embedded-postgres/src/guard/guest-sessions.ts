@@ -24,7 +24,10 @@ export interface NotedRole extends GuestRole {
   readonly note: RoleNote | undefined;
 }
 
-/** Roles that may log in, but for hosts. One of which nothing is known is a workspace of its own. */
+/**
+ * Roles that may log in, except those of the platform. A role without a note counts as a workspace of its
+ * own.
+ */
 export async function listGuestRoles(
   connection: OwnConnection,
   hosts: readonly string[],

@@ -198,7 +198,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
       return Number(row?.used);
     };
 
-    /** More than may wait for a listener. */
+    /** Sends more notifications than may wait for a listener. */
     async function fill(): Promise<void> {
       const client = await connections.to(uri);
       for (let round = 0; round < 10 && (await usage()) < 0.1; round++) {

@@ -43,7 +43,7 @@ type Standing =
  * Interval between checks: a connection takes some 60,000 locks a second, and the table holds about 50,000.
  */
 const LOOK_MS = 1_000;
-/** While more sessions than may do not log in. */
+/** Interval while too many sessions have not logged in. */
 const CROWDED_LOOK_MS = 100;
 const MUTE_LOG_MS = 60_000;
 const SUSPENDED_MS = 60_000;
@@ -53,7 +53,7 @@ const WARNED_MS = 300_000;
 /** SQLSTATEs of a server that cannot take a session: its shared memory, or its connections, are used up. */
 const NO_ROOM: readonly unknown[] = ['53200', '53300'];
 
-/** The code of an error, or of what caused it: a refused login is no answer of a server that proved itself. */
+/** The code of an error, or of its cause: a refused login is no answer of a server that proved itself. */
 function codeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined;
   return 'code' in error ? error.code : codeOf(error.cause);

@@ -10,9 +10,9 @@ export interface GuestRole {
   readonly id: string;
   /** Roles of one workspace share what is left to it. */
   readonly workspace: string;
-  /** Most connections that it may have at all; a negative number is no limit. */
+  /** Maximum number of connections that it may have at all; a negative number is no limit. */
   readonly connections: number;
-  /** Most that it may have at present. */
+  /** Maximum number that it may have at present. */
   readonly limit: number;
 }
 

@@ -9,7 +9,7 @@ export interface CopyAcross {
   readonly table: string;
   /** Columns that are copied; the target fills the others. */
   readonly columns: readonly string[];
-  /** Is told how many bytes each chunk has that leaves the source. */
+  /** Callback with the bytes of each chunk that leaves the source. */
   readonly passed?: ((bytes: number) => void) | undefined;
 }
 

@@ -18,7 +18,10 @@ const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
 const HEADER_BYTES = SIGNATURE.length + 8;
 const TRAILER = 0xffff;
 const USUAL_BYTES = 256 << 10;
-/** From here on a buffer has the size that the tuple needs: half of it again would be the largest thing in memory. */
+/**
+ * Size from which a buffer is exactly as large as the tuple needs: half of it again would be the largest
+ * thing in memory.
+ */
 const EXACT_BYTES = 8 << 20;
 
 /**

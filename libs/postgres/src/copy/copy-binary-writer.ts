@@ -11,7 +11,7 @@ const OID = { uuid: 2950, text: 25 } as const;
 /** Payloads longer than this are handed on as they are instead of being copied. */
 const COPY_BELOW_BYTES = 16_384;
 const BLOCK_BYTES = 65_536;
-/** Longer texts are made into bytes of their own. */
+/** Maximum length of a text that is written directly; longer ones are encoded into a buffer of their own. */
 const MAX_DIRECT_CHARS = 4_096;
 
 /**

@@ -52,7 +52,7 @@ describe('a stream of rows', () => {
       (error: unknown) => error,
     );
 
-  // lengths of 1 to 70,000: heads of messages lie across chunks of the socket at every place
+  // lengths of 1 to 70,000: heads of messages cross chunks of the socket at every place
   it('has every row whole, wherever chunks of the connection end', async () => {
     const length = (i: number) => (i % 100 === 0 ? 70_000 : 1 + ((i * 7) % 2_003));
     const sql = 'CASE WHEN i % 100 = 0 THEN 70000 ELSE 1 + (i * 7) % 2003 END';

@@ -16,9 +16,9 @@ const LENGTH_BYTES = 4;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The rows of one `COPY … TO STDOUT`. While they come, this reads the connection in place of the driver: each row is a
- * message, and taking the heads of messages out of a chunk where it lies costs less than a copy of every row. The driver
- * reads again from what follows the rows on: their confirmation, or an error.
+ * The rows of one `COPY … TO STDOUT`. While they come, this reads the connection instead of the driver: each
+ * row is a message, and taking the heads of messages out of a chunk in place costs less than a copy of every
+ * row. The driver reads again after the rows: their confirmation, or an error.
  */
 export class CopyRows extends Readable implements pg.Submittable {
   readonly text: string;
