@@ -105,7 +105,7 @@ export function keptHeaders(request: S3Request): Record<string, string> {
   return { 'content-type': 'application/octet-stream', ...kept };
 }
 
-/** `aws-chunked` says how the body came, and is no part of the object. */
+/** Removes `aws-chunked`, which is the encoding of the request and no part of the object. */
 function withoutFraming(encodings: string): string {
   const words = encodings.split(',').map((word) => word.trim());
   return words.filter((word) => word !== 'aws-chunked' && word !== '').join(', ');

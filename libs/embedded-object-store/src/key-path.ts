@@ -32,7 +32,9 @@ export function keySegments(key: string): string[] {
   return key.split('/').map(encodeSegment);
 }
 
-/** The name that a folder or a file stands for, without mark. Undefined for files that are not the store's. */
+/**
+ * The segment that a folder or a file represents, without mark. Undefined for files that are not the store's.
+ */
 export function segmentOf(name: string): string | undefined {
   const plain = name.endsWith(FOLDER_MARK) || name.endsWith(OBJECT_MARK) ? name.slice(0, -2) : name;
   if (plain === EMPTY) return '';

@@ -82,7 +82,7 @@ export class MultipartFiles {
     return upload;
   }
 
-  /** In order of key, then of id. */
+  /** Uploads in order of key, then of id. */
   async list(bucket: string, prefix: string): Promise<OpenUpload[]> {
     const ids = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
     const uploads: OpenUpload[] = [];
@@ -220,7 +220,7 @@ export class MultipartFiles {
   }
 }
 
-/** The end of the ids of a user's uploads, by which they are counted without a look into each. */
+/** The suffix of the ids of a user's uploads, by which they are counted without reading each. */
 function ownerPart(accessKeyId: string): string {
   return createHash('sha256').update(accessKeyId).digest('hex').slice(0, 8);
 }

@@ -19,7 +19,7 @@ import { isMissing, type StoreFolder, syncFolder } from './store-folder.js';
 
 /** Metadata of an object. */
 export interface ObjectFacts {
-  /** Without quotation marks. */
+  /** Etag without quotation marks. */
   readonly etag: string;
   /** Lower-case header names: content type, user metadata, … */
   readonly headers: Readonly<Record<string, string>>;
@@ -37,10 +37,10 @@ export interface WriteCondition {
 }
 
 /**
- * Objects as plain files. The facts about one lie beside the buckets, under a name made of the key and of the file's
- * own size and time: they are written first, and the rename of the file makes both valid at once. A file without
- * facts (put there by hand, or restored from a copy that lost times) is served too, with an etag made of its size
- * and time. A link is no object, and no folder for a new key.
+ * Objects as plain files. The metadata of one are stored beside the buckets, under a name made of the key and
+ * of the file's own size and time: they are written first, and the rename of the file makes both valid at
+ * once. A file without metadata (put there by hand, or restored from a copy that lost times) is served too,
+ * with an etag made of its size and time. A link is no object, and no folder for a new key.
  */
 export class ObjectFiles {
   readonly #folder: StoreFolder;

@@ -6,7 +6,7 @@ import { isMissing } from './store-folder.js';
 export interface ListingQuery {
   readonly prefix: string;
   readonly delimiter: string;
-  /** Only keys and groups after this one. */
+  /** Key after which keys and groups are listed. */
   readonly after: string;
   readonly maxKeys: number;
 }

@@ -32,12 +32,12 @@ import { type StoreUsers, unrestrictedUser } from './users/store-user.js';
 const { createServer } = process.getBuiltinModule('node:http');
 
 export interface EmbeddedObjectStoreOptions {
-  /** Everything lies here: one sub-folder for each bucket. Made when missing. */
+  /** Folder of all data: one sub-folder for each bucket. Made when missing. */
   readonly folder: string;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** The key of a user who may do everything; without it there are the users with rights of their own. */
+  /** The key of a user who may do everything; without it, users with their own rights are used. */
   readonly accessKeyId?: string;
   readonly secretAccessKey?: string;
   readonly users?: StoreUsers;
@@ -51,7 +51,7 @@ export interface EmbeddedObjectStoreOptions {
   readonly uploadMaxAgeMs?: number;
   /** Limits of clients; an upload as a whole may take any time. */
   readonly limits?: ServerLimits;
-  /** For tests of clients: asked about every request that is signed well. */
+  /** Hook for tests of clients, called for every request with a valid signature. */
   readonly fault?: FaultHook;
 }
 
@@ -70,7 +70,7 @@ const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: Infinity };
 const UPLOAD_MAX_AGE_MS = 7 * 24 * 3_600_000;
 /** It shares the descriptors of its process with other servers. */
 const MAX_CONNECTIONS = 4_000;
-/** For requests under way. */
+/** Time for requests in progress to end. */
 const CLOSE_MS = 3_000;
 const EXPIRY_INTERVAL_MS = 3_600_000;
 
@@ -129,7 +129,7 @@ class RequestHandler {
     this.#uploads = new MultipartFiles(folder, this.#objects);
   }
 
-  /** At once and every hour. @returns ends it */
+  /** Expires uploads at once and every hour. @returns ends it */
   expireUploads(): () => Promise<void> {
     let cancel: (() => void) | undefined;
     let isStopped = false;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { S3Error } from './s3-error.js';
 
 const BUCKET_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
-/** Not a bucket name, so no bucket can lie there. */
+/** Name of the store's own folder, which no bucket can have. */
 const OWN = '.store';
 
 /** True for errors of the file system that say "nothing there". */
@@ -36,8 +36,8 @@ async function ensureFolder(path: string): Promise<'created' | 'existed'> {
 }
 
 /**
- * The places of the store: a folder for each bucket, and the store's own folder for what is unfinished and for facts
- * about objects. Everything lies under one root, so that a rename is atomic. One process owns the root.
+ * The folders of the store: one for each bucket, and the store's own for unfinished files and metadata of
+ * objects. All are under one root, so that a rename is atomic. One process owns the root.
  */
 export class StoreFolder {
   readonly #root: string;

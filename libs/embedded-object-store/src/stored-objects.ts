@@ -32,7 +32,7 @@ export class StoredObjects {
     this.#files = new ObjectFiles(this.#folder);
   }
 
-  /** In order. */
+  /** Buckets in order. */
   async buckets(): Promise<readonly string[]> {
     return (await this.#folder.listBuckets()).map(({ name }) => name).sort();
   }
@@ -66,7 +66,7 @@ export class StoredObjects {
     await this.#folder.createBucket(bucket);
   }
 
-  /** Once, before objects are written. */
+  /** Prepares the store once, before objects are written. */
   async prepare(): Promise<void> {
     await this.#folder.prepare();
   }

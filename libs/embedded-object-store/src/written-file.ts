@@ -16,7 +16,7 @@ export interface WrittenFile {
   readonly md5: string;
 }
 
-/** The same as `writeNewFile`, with the MD5 that an etag is made of. */
+/** The same as `writeNewFile`, with the MD5 for an etag. */
 export async function writeFileFrom(
   path: string,
   pieces: AsyncIterable<Buffer>,
@@ -87,7 +87,7 @@ async function fillNewFile(
   }
 }
 
-/** Each write is a round to a thread of its own: pieces of a socket have 64 KiB. */
+/** Joins pieces, since each write is a round trip to another thread: pieces of a socket have 64 KiB. */
 async function* inLargerPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<readonly Buffer[]> {
   let gathered: Buffer[] = [];
   let bytes = 0;

@@ -120,7 +120,8 @@ export async function checkDestination(
   }
   const seen = await lookFor(store, bucket, key);
   if (seen.kind === 'failed') return refusal(seen.failure);
-  // a store that keeps nothing may well accept everything; where the key may not read, none can be told
+  // a store that keeps nothing may well accept everything; if the key may not read, the two cannot be
+  // distinguished
   if (seen.kind === 'missing') return NOTHING_STORED;
   // nor does a server that answers the same to everything know the length of what was stored
   if (seen.kind === 'found' && seen.size !== Buffer.byteLength(body)) return NOT_A_STORE;

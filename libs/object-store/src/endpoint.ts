@@ -2,7 +2,10 @@ import { EndpointRefusedError } from './object-store-error.js';
 
 /** An address in the form that the client takes. */
 export interface Endpoint {
-  /** Without brackets; the URL parser has brought decimal, octal and hexadecimal forms into the usual one. */
+  /**
+   * Host without brackets; the URL parser has brought decimal, octal and hexadecimal forms into the usual
+   * one.
+   */
   readonly host: string;
   readonly port: number | undefined;
   readonly isTls: boolean;

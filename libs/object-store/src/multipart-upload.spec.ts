@@ -71,7 +71,7 @@ describe('an upload to a store with answers of its own', () => {
   let server: Server;
   let store: ObjectStore;
   let asked: Call[];
-  /** Taken in turn; afterwards the usual ones. */
+  /** Answers that are taken one after the other; afterwards the usual ones. */
   let answers: Partial<Record<Call, (Answer | 'lost')[]>>;
 
   /** True when the bucket has Object Lock, whose writes need a checksum. */

@@ -46,9 +46,9 @@ export interface MultipartUpload {
   /** Copies the bytes. Resolves when more can be buffered; rejects when a part has failed for good. */
   write(chunk: Buffer): Promise<void>;
   /**
-   * Sends what is left, completes, and compares size and mark of the object with what was written, where the key may
+   * Sends the rest, completes, and compares size and mark of the object with the written ones, if the key may
    * read. After `PreconditionFailed` it may be called again.
-   * @param options.replace whatever lies at the key, in spite of `onlyIfAbsent`
+   * @param options.replace any object at the key, in spite of `onlyIfAbsent`
    * @throws ObjectStoreError `SizeMismatch` or `ObjectReplaced` when another object is found
    */
   complete(options?: { replace?: boolean }): Promise<CompletedUpload>;

@@ -1,6 +1,6 @@
 export interface ObjectStat {
   readonly size: number;
-  /** Without quotation marks. */
+  /** Etag without quotation marks. */
   readonly etag: string;
   readonly lastModified: Date;
   /** Mark of its upload; undefined also when a store does not keep it. */

@@ -31,7 +31,7 @@ const PASSING = new Set([
   'RequestTimeTooSkewed',
   'XMinioStorageFull',
 ]);
-/** The store, or the network before it, has said that it did nothing. */
+/** Codes by which the store, or the network before it, reports that nothing was done. */
 const NOTHING_DONE = new Set([
   'SlowDown',
   'ServiceUnavailable',
@@ -174,7 +174,7 @@ export class EndpointRefusedError extends ObjectStoreError {
   }
 }
 
-/** Nothing is dialled: there are no credentials to sign with; `advice` says why and what to do. */
+/** Nothing is dialled, since there are no credentials to sign with; `advice` has the reason and a remedy. */
 export class CredentialsRefusedError extends ObjectStoreError {
   constructor(
     readonly advice: string,

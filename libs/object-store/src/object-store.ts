@@ -77,7 +77,7 @@ export interface PutAnswer {
 export interface GetOptions {
   /** Bytes from here on. Absent: all. */
   readonly offset?: number;
-  /** So many bytes from `offset` on. */
+  /** Number of bytes from `offset` on. */
   readonly length?: number;
   /** Ends the request, and the stream that came of it, at any time. */
   readonly signal?: AbortSignal;
@@ -92,7 +92,7 @@ export interface ObjectStore {
   get(bucket: string, key: string, options?: GetOptions): Promise<Readable>;
   /** No error when there is no such object. */
   delete(bucket: string, key: string): Promise<void>;
-  /** In key order. */
+  /** Objects in key order. */
   list(bucket: string, prefix: string): AsyncIterable<ObjectEntry>;
   /** Writes and deletes `<prefix>/tmp/NAME.txt`, by default of a random name. Never throws for what the destination does. */
   checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck>;

@@ -41,7 +41,7 @@ export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = sy
   return new ClientObjectStore(client, transport, clock, settings.attempts ?? 4, headers);
 }
 
-/** More open uploads of one key than this are no leftovers. */
+/** Maximum number of open uploads of one key; more are no leftovers. */
 const MAX_OPEN_UPLOADS = 20;
 /**
  * Maximum number of pages of uploads. A key sorts before all keys that begin with it, so a store that

@@ -5,7 +5,7 @@ export interface Retries {
   readonly clock: Clock;
   readonly attempts: number;
   readonly signal?: AbortSignal;
-  /** Which failures are worth another attempt; default: those that are `retryable`. */
+  /** True for failures that are worth another attempt; default: those that are `retryable`. */
   readonly isWorthwhile?: (failure: ObjectStoreError) => boolean;
 }
 

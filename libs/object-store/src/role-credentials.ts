@@ -62,7 +62,7 @@ export class RoleCredentials extends CredentialProvider {
     super({ accessKey: '', secretKey: '' });
   }
 
-  /** @throws CredentialsRefusedError with what the last look-up met as cause */
+  /** @throws CredentialsRefusedError with the error of the last look-up as cause */
   override async getCredentials(): Promise<Credentials> {
     try {
       const settings = loadConfig(FIELDS);

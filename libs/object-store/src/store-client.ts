@@ -44,7 +44,7 @@ export function createClient(settings: ObjectStoreSettings, timeoutMs: number): 
     endPoint: endpoint?.host ?? 's3.amazonaws.com',
     port: endpoint?.port,
     useSSL: isTls,
-    // Most stores of one's own do not care; asking them for the region takes a permission that few keys have.
+    // Most self-hosted stores ignore the region; asking them for it takes a permission that few keys have.
     region: settings.region ?? (endpoint ? 'us-east-1' : undefined),
     transport,
     transportAgent: transport.agent,

@@ -9,8 +9,8 @@ import { usedWithin } from './used-within.js';
 const IMPATIENT = { timeoutMs: 10_000, attempts: 2 };
 
 /**
- * Time limit of a test: an endpoint that sends a byte now and then would otherwise hold up other tests of the
- * same user.
+ * Time limit of a test: an endpoint that sends a byte now and then would otherwise keep the tester from the
+ * endpoints of others.
  */
 const LONGEST_MS = 30_000;
 

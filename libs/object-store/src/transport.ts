@@ -111,14 +111,14 @@ function limitWait(request: http.ClientRequest, ms: number, why: Error): void {
   request.once('close', cancel);
 }
 
-/** Without a connection Node would tell so only once the request gets one. */
+/** Ends a request. Without a connection Node would report the error only once the request gets one. */
 function endRequest(request: http.ClientRequest, why: Error): void {
   const isWaiting = !request.socket;
   request.destroy(why);
   if (isWaiting) request.emit('error', why);
 }
 
-/** Before it is sent, before it is answered, and while its answer is read. */
+/** Ends a request with the signal, before it is sent, before it is answered, and while its answer is read. */
 function endWith(signal: AbortSignal, request: http.ClientRequest, why: Error): void {
   const end = (): void => endRequest(request, why);
   if (signal.aborted) return end();
@@ -144,7 +144,10 @@ async function readError(
   return { code, sentence: storeSentence(text, options) };
 }
 
-/** Only 429 and 503 say that nothing was done: behind a 502 or 504 of a proxy the store may have done it. */
+/**
+ * Code of a status. Only 429 and 503 mean that nothing was done: behind a 502 or 504 of a proxy the store may
+ * have done it.
+ */
 function codeOfStatus(status: number | undefined): string {
   if (status === 408) return 'RequestTimeout';
   if (status === 507) return 'InsufficientStorage';

@@ -193,7 +193,7 @@ describe('a key that may only write under a prefix', () => {
     expect(
       await codeOf(writer.completeMultipartUpload('shared', key, uploadID, [{ part: 1, etag: 'x' }])),
     ).toBe('AccessDenied');
-    // under a key of its own the id leads nowhere
+    // under another key the id finds nothing
     expect(await codeOf(writer.uploadPart(part('exports/ws-a/large'), PART))).toBe('NoSuchUpload');
     expect(await codeOf(writer.abortMultipartUpload('shared', 'exports/ws-a/large', uploadID))).toBe(
       'NoSuchUpload',

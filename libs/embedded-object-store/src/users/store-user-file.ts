@@ -64,7 +64,7 @@ export class StoreUserFile implements StoreUsers {
     if (!retired.includes(accessKeyId)) this.#write({ users, retired: [...retired, accessKeyId] });
   }
 
-  /** Everybody who had to be given another key has one. */
+  /** Forgets the retired keys, once all their users have new ones. */
   forgetRetired(): void {
     const { users, retired } = this.#read();
     if (retired.length > 0) this.#write({ users, retired: [] });
@@ -100,7 +100,7 @@ function versionOf(path: string): string {
   return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : 'none';
 }
 
-/** In the shape that S3 clients expect. */
+/** New keys in the shape that S3 clients expect. */
 function newKeys(): Pick<StoreUser, 'accessKeyId' | 'secretAccessKey'> {
   return {
     accessKeyId: `AGENTPLANE${randomBytes(5).toString('hex').toUpperCase()}`,
