@@ -58,9 +58,9 @@ export interface ReceivedSpan extends Origin {
   readonly span: Span;
 }
 
-/** Most spans of a request: exporters send 512 at a time. */
+/** Maximum number of spans of a request: exporters send 512 at a time. */
 export const MAX_SPANS = 20_000;
-/** Most groups of spans (of a resource, of a scope) of a request, empty ones counted. */
+/** Maximum number of groups of spans (of a resource, of a scope) of a request, empty ones counted. */
 export const MAX_GROUPS = 20_000;
 
 /**
@@ -75,6 +75,6 @@ export const SPAN_BOUNDS = {
   depth: 16,
   /** Bytes of the text of all values together. A byte may take six in JSON. */
   textBytes: 8_388_608,
-  /** More than that are refused with their request. */
+  /** Left-out values; a request with more is refused. */
   leftOut: 100_000,
 } as const;

@@ -23,13 +23,16 @@ export interface ParquetColumn {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
-  /** Which field of the tuple holds it. */
+  /** Number of the tuple's field that holds it. */
   readonly field: number;
-  /** For values that repeat. A dictionary that grows too large is given up within its row group. */
+  /** True for values that repeat. A dictionary that grows too large is given up within its row group. */
   readonly dictionary?: boolean;
   /** Smallest and largest value of each row group and page; of texts, their first 64 bytes at most. */
   readonly statistics?: boolean;
-  /** For payloads, which repeat what stood megabytes before: pages of `longPageBytes` where the compression looks back as far. */
+  /**
+   * True for payloads, which repeat text from megabytes before: pages of `longPageBytes` if the compression
+   * looks back as far.
+   */
   readonly longPages?: boolean;
 }
 

@@ -17,7 +17,7 @@ import { type Bounds, type ValueRange, valueRange } from './value-range.js';
 export interface PageSizes {
   /** Size of a page of usual columns. */
   readonly pageBytes: number;
-  /** From which on values of a long page are handed to its compression. */
+  /** Size from which values of a long page are handed to its compression. */
   readonly pieceBytes: number;
   /** Page sizes of columns with `longPages`, when looking back far does not pay, and when it does. */
   readonly nearPageBytes: number;
@@ -39,10 +39,10 @@ export interface PageEntry {
   readonly bounds: Bounds | undefined;
 }
 
-/** A finished column chunk: its pages wait in two chains, what the footer says about it stands beside. */
+/** A finished column chunk: its pages wait in two chains, its data for the footer are beside them. */
 export interface ColumnChunk {
   readonly column: ParquetColumn;
-  /** At most one page; it goes first. */
+  /** Page of the dictionary, at most one; it goes first. */
   readonly dictionary: BlockChain;
   readonly pages: BlockChain;
   readonly entries: readonly PageEntry[];
@@ -153,7 +153,10 @@ export class ColumnWriter {
     this.#usesDictionary = this.#dictionary !== undefined;
   }
 
-  /** To be called after each row: ends the open page when it is full, or points to a dictionary that is to be given up. */
+  /**
+   * Ends a row; must be called after each: ends the open page when it is full, or points to a dictionary that
+   * is to be given up.
+   */
   endRow({ pageBytes, pieceBytes, nearPageBytes, farPageBytes }: PageSizes): void {
     if (this.#usesDictionary && this.#dictionary?.isFull) {
       this.endPage();
@@ -327,7 +330,7 @@ export class ColumnWriter {
   }
 
   #endDictionary(chunk: OpenChunk, { page, size }: Dictionary): void {
-    // a copy: the next chunk's values go where these lie
+    // a copy: the next chunk's values are written over these
     const body = Buffer.from(page.bytes.subarray(HEADROOM, page.length));
     const header = { type: PAGE_TYPE.dictionary, values: size, encoding: ENCODING.plain };
     const compressed = this.#compressor.compress(body, this.#content);

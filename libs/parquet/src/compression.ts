@@ -23,7 +23,7 @@ const ZSTD_LEVEL: Readonly<Record<PageContent, number>> = { values: 1, texts: 3 
 
 /** Level 6 costs twice the time for 5 % less. */
 const GZIP_LEVEL = 3;
-/** In few pieces: each one travels between the threads. */
+/** Size of the pieces of gzip, few because each one travels between the threads. */
 const GZIP_CHUNK_BYTES = 256 << 10;
 
 /** Compressors of one kind; Node has four threads, and most machines give a worker less than that. */

@@ -2,7 +2,7 @@ import { PageBuffer } from './page-buffer.js';
 import type { ValueEncoder } from './value-encoder.js';
 import { ValuePlaces } from './value-places.js';
 
-/** Beyond this a dictionary costs readers more than it saves. */
+/** Maximum size: beyond it a dictionary costs readers more than it saves. */
 const MAX_BYTES = 512 << 10;
 /** A longer value is not compared with the one before. */
 const MAX_LAST_BYTES = 64;

@@ -30,7 +30,9 @@ export class LookingBack {
     this.#isTried = false;
   }
 
-  /** @param pays what the trial of a group that was written said; undefined where there was none, or it saw too little */
+  /**
+   * @param pays result of the trial of a written group; undefined without a trial, or when it saw too little
+   */
   heed(pays: boolean | undefined): void {
     if (pays !== undefined) this.#isWorthwhile = pays;
   }

@@ -54,7 +54,7 @@ function readByArrow(file: Buffer): Row[] {
     if (!vector) throw new Error(`no column ${name}`);
     const values = Array.from({ length: table.numRows }, (_, n): unknown => vector.get(n));
     if (type === 'timestamp')
-      // its getter gives milliseconds as a float: the integers lie beneath
+      // its getter gives milliseconds as a float: the integers are in the data below
       return vector.data.flatMap((data) =>
         Array.from({ length: data.length }, (_, n) =>
           data.getValid(n) ? (data.values as BigInt64Array)[n + data.offset] : null,

@@ -23,7 +23,7 @@ export interface ParquetWriterOptions {
   readonly fileBytes?: number;
   /** Uncompressed bytes after which a page ends. Default 1 MiB. */
   readonly pageBytes?: number;
-  /** From which on values of columns with `longPages` go to the compression. Default 1 MiB. */
+  /** Size from which values of columns with `longPages` go to the compression. Default 1 MiB. */
   readonly pieceBytes?: number;
   /** The same of columns with `longPages`, which are compressed piece by piece (zstd alone). Default 4 MiB. */
   readonly nearPageBytes?: number;

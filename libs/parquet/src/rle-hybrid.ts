@@ -1,7 +1,7 @@
-/** Shorter repetitions cost more as a run of their own than inside a bit-packed one. */
+/** Minimum length of a run: shorter repetitions cost more as a run than inside a bit-packed one. */
 const MIN_RUN = 8;
 
-/** Most bytes that `encodeHybrid` may write for so many values of that width. */
+/** Maximum number of bytes that `encodeHybrid` may write for so many values of that width. */
 export function hybridBound(count: number, bitWidth: number): number {
   return 16 + Math.ceil(count / 8) * (bitWidth + 5);
 }

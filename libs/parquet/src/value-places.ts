@@ -10,8 +10,9 @@ const FIRST_BYTES = 4 << 10;
 const LONG_BYTES = 64;
 
 /**
- * Distinct values and the number of each, in order of appearance. Bytes are compared where they lie: a string for each
- * look-up, as keys of a Map need it, cost more than everything else that is done with a value of a dictionary.
+ * Distinct values and the number of each, in order of appearance. Bytes are compared in place: a string for
+ * each look-up, as keys of a Map need it, cost more than everything else that is done with a value of a
+ * dictionary.
  */
 export class ValuePlaces {
   /** Number of a value plus one; 0 is free. A power of two of them, at most half of which are taken. */

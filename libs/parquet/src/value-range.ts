@@ -1,6 +1,8 @@
 import { type ColumnType, PHYSICAL, physicalType } from './column-type.js';
 
-/** Smallest and largest of the values seen, in PLAIN encoding without a length. No value lies outside of them. */
+/**
+ * Smallest and largest of the values seen, in PLAIN encoding without a length. No value is outside of them.
+ */
 export interface Bounds {
   readonly min: Uint8Array;
   readonly max: Uint8Array;

@@ -11,11 +11,12 @@ const SIZE_IN_4_BYTES = 0x80;
 const MAX_BLOCK_BYTES = 128 << 10;
 
 /**
- * Compresses long pages while they are written, so that nothing but the window is held of one. Page after page, with one
- * context.
+ * Compresses long pages while they are written, so that only the window of one is held. Page after page, with
+ * one context.
  *
- * A page begins with its levels, which are known last. They are put before what was compressed as a block of their own
- * that is not: blocks refer to each other by distance, so one more before all of them changes nothing.
+ * A page begins with its levels, which are known last. They are put before the compressed data as a block of
+ * their own that is not compressed: blocks refer to each other by distance, so one more before all of them
+ * changes nothing.
  */
 export class ZstdPage {
   readonly #pool: BlockPool;
@@ -42,7 +43,7 @@ export class ZstdPage {
     return this.#bytes;
   }
 
-  /** To be called before the first piece of a page, if looking back is to be tried on it. */
+  /** Begins a trial of looking back; must be called before the first piece of a page. */
   try(): void {
     this.#trial = new HistoryTrial();
   }

@@ -16,7 +16,7 @@ export function parseDecimal(text: string): Decimal | undefined {
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale };
 }
 
-/** Below 0, 0 or above 0, as the first is less, equal or greater. */
+/** Result of a comparison: below 0, 0 or above 0, as the first is less, equal or greater. */
 export function compareDecimals(one: Decimal, other: Decimal): number {
   const a = one.digits * 10n ** BigInt(Math.max(0, other.scale - one.scale));
   const b = other.digits * 10n ** BigInt(Math.max(0, one.scale - other.scale));

@@ -54,7 +54,10 @@ export function joinAnd(drafts: readonly Draft[], at: number): Filter {
   return { kind: 'and', conditions, at };
 }
 
-/** `or` and `not`: over values of one family they may still belong to a pair; over anything else each stands alone. */
+/**
+ * `or` and `not`: over values of one family they may still belong to a pair; over anything else each is a
+ * condition of its own.
+ */
 export function joinOr(drafts: readonly Draft[], at: number): Draft {
   const [first] = drafts;
   const members = drafts.filter((draft) => draft.kind === 'draft');

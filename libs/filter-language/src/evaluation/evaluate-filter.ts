@@ -59,7 +59,7 @@ const PAIRS_OF: Readonly<Record<PairFamily, (run: FilterableRun) => readonly Pai
 
 type Pair = (FilterablePair | FilterableFeedback) & Partial<Record<PairPart, Found>>;
 
-/** Below 0, 0 or above 0. */
+/** Order of two values: below 0, 0 or above 0. */
 function order(found: Exclude<Found, undefined>, operand: Operand, type: string): number {
   if (type === 'number' && typeof found === 'string') {
     const [one, other] = [parseDecimal(found), parseDecimal(String(operand))];

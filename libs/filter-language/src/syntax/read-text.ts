@@ -13,7 +13,7 @@ const ESCAPED: Readonly<Record<string, string>> = {
 };
 const HEX = /[0-9a-fA-F]{4}/y;
 
-/** One escape, of which the backslash stands at `at`. */
+/** One escape, whose backslash is at `at`. */
 function readEscape(source: string, at: number): { text: string; end: number } {
   const letter = source[at + 1] ?? '';
   const plain = Object.hasOwn(ESCAPED, letter) ? ESCAPED[letter] : undefined;

@@ -240,9 +240,9 @@ class RequestCount {
 }
 
 /**
- * The spans of an `ExportTraceServiceRequest` in OTLP/JSON: ids are hexadecimal, enumerations numbers, long integers
- * strings.
- * @yields undefined where others may have their turn: a long request is parsed span by span, a long span in turns
+ * The spans of an `ExportTraceServiceRequest` in OTLP/JSON: ids are hexadecimal, enumerations numbers, long
+ * integers strings.
+ * @yields undefined at pauses for other work: a long request is parsed span by span, a long span in steps
  * @throws UnreadableRequestError
  */
 export function* jsonSpans(body: Buffer): Generator<ReceivedSpan | undefined, void, undefined> {

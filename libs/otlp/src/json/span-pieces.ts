@@ -21,10 +21,10 @@ const STRETCH = 64 * 1024;
 const MAX_LEVELS = 10_000;
 
 /**
- * The parts of an `ExportTraceServiceRequest` in JSON, which is checked as a whole first: a parser would take all of it at
- * once, a tenth of a second for 16 MiB.
+ * The parts of an `ExportTraceServiceRequest` in JSON, which is checked as a whole first: a parser would take
+ * all of it at once, a tenth of a second for 16 MiB.
  * @param text of the body
- * @yields undefined where others may have their turn
+ * @yields undefined at pauses for other work
  */
 export function* spanPieces(
   body: Buffer,

@@ -98,7 +98,7 @@ function* invocationParameters(span: TakenAttributes): JsonWalk<Members> {
     for (const tool of values) tools.push(yield* toolText(tool));
     parameters.set(name, `[${tools.join()}]`);
   }
-  // the model that answered stands among the metadata, too
+  // the model that answered is also in the metadata
   const model =
     span.takeFirst(['llm.model_name', 'embedding.model_name']) ??
     span.look('gen_ai.response.model') ??
@@ -140,7 +140,7 @@ function* metadataOf(
   return metadata;
 }
 
-/** Members of metadata that conventions have names of their own for: threads, users, calls of tools. */
+/** Members of metadata for which conventions have other names: threads, users, calls of tools. */
 const NAMED = [
   ['session_id', ['session.id', 'gcp.vertex.agent.session_id']],
   ['conversation_id', ['gen_ai.conversation.id']],

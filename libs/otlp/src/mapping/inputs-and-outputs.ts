@@ -229,7 +229,7 @@ function* ofEvents(events: readonly SpanEvent[]): JsonWalk<InputsAndOutputs> {
       outputs = objectOf(yield* member('messages', attributes.get('gen_ai.output.messages'))) ?? outputs;
     }
   }
-  // where a span tells what it answered, the turns before are what it was asked
+  // if a span has choices as its answer, the answers before are part of its question
   if (choices.length > 0) asked.push(...answered.splice(0));
   return {
     inputs: inputs ?? lists([['messages', asked]]),
@@ -255,7 +255,7 @@ function lists(given: readonly (readonly [name: string, items: readonly string[]
   );
 }
 
-/** Events of one attribute that are told apart. */
+/** Maximum number of events of one attribute that are listed apart. */
 const MAX_LISTED = 5_000;
 
 /** Logfire sends the events of a conversation in one attribute. */

@@ -14,7 +14,7 @@ export interface SpanOperation {
   readonly place: SpanPlace;
 }
 
-/** Why there is no run of a span. */
+/** Reason why a span has no run. */
 export interface RefusedSpan {
   readonly place: SpanPlace;
   readonly member: string;

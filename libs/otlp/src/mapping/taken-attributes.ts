@@ -10,7 +10,7 @@ export class TakenAttributes {
     this.#attributes = attributes;
   }
 
-  /** Without taking it. */
+  /** Value of an attribute, without taking it. */
   look(name: string): AttributeValue | undefined {
     return this.#attributes.get(name);
   }

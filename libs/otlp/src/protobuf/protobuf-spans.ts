@@ -11,7 +11,7 @@ import { readScope, readSpan } from './read-span.js';
 import { readAttributes } from './read-values.js';
 import { FieldCount, WIRE, WireReader } from './wire-reader.js';
 
-/** Places of a repeated field of a message, and of another that stands once. */
+/** Places of a repeated field of a message, and of another that occurs once. */
 interface Parts {
   readonly one: WireReader | undefined;
   readonly many: readonly WireReader[];
@@ -51,9 +51,9 @@ class GroupCount {
 const FIELDS_AT_ONCE = 50_000;
 
 /**
- * The spans of an `ExportTraceServiceRequest`, each decoded when it is asked for. The whole is checked to its end only as
- * far as it is read.
- * @yields undefined where others may have their turn: a request may be nothing but groups without spans
+ * The spans of an `ExportTraceServiceRequest`, each decoded when it is asked for. The request is checked only
+ * as far as it is read.
+ * @yields undefined at pauses for other work: a request may be nothing but groups without spans
  * @throws UnreadableRequestError
  */
 export function* protobufSpans(body: Buffer): Generator<ReceivedSpan | undefined, void, void> {

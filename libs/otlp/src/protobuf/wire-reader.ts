@@ -19,7 +19,7 @@ export class FieldCount {
     return this.#read;
   }
 
-  /** A part of its own begins. */
+  /** Begins a new part. */
   begin(): void {
     this.#most = this.#read + MAX_FIELDS;
   }
@@ -33,7 +33,7 @@ export class FieldCount {
   }
 }
 
-/** Reads the fields of one protobuf message, which lies from `at` to before `end`. */
+/** Reads the fields of one protobuf message, from `at` to before `end`. */
 export class WireReader {
   /** Number of the field that is to be read or skipped. */
   field = 0;
@@ -47,7 +47,7 @@ export class WireReader {
     readonly end = buffer.length,
   ) {}
 
-  /** Goes to the next field; false at the end of the message. @throws UnreadableRequestError */
+  /** Moves to the next field; false at the end of the message. @throws UnreadableRequestError */
   next(): boolean {
     if (this.at >= this.end) return false;
     this.count.add(1);

@@ -26,7 +26,7 @@ function numberAndText(number: number, text: string): Buffer {
   ]);
 }
 
-/** `ExportTraceServiceResponse`; empty when every span was stored and nothing is to be said. */
+/** `ExportTraceServiceResponse`; empty when every span was stored and there is no message. */
 export function writeExportAnswer(rejectedSpans: number, errorMessage: string): Buffer {
   if (rejectedSpans === 0 && errorMessage === '') return Buffer.alloc(0);
   return lengthPrefixed(1, numberAndText(rejectedSpans, errorMessage));
