@@ -1,7 +1,7 @@
 import type { Connection, Pool } from '#lib/postgres';
 import type { Instant } from '#lib/time';
 
-/** The time by the clock that decides about rows, whatever that of this machine says. */
+/** The time by the database's clock, which decides about rows, whatever the clock of this machine shows. */
 export async function databaseNow(
   connection: Pick<Connection, 'query'> | Pick<Pool, 'query'>,
 ): Promise<Instant> {

@@ -1,6 +1,6 @@
 /**
  * Performs one step after the other, also those after one that fails.
- * @throws what the steps threw
+ * @throws the errors of the steps
  */
 export async function eachStep(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const errors: unknown[] = [];

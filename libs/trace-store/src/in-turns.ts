@@ -18,7 +18,7 @@ const EXPORTS = 'exports';
 /** Marks a method that is not queued. */
 export const AT_ONCE = Symbol('at once');
 
-/** The owner for whom a method is called where its first argument does not name a tenant, or `AT_ONCE`. */
+/** Owner of a method's calls if its first argument does not name a tenant, or `AT_ONCE`. */
 type Owners<T> = { readonly [K in keyof T]?: string | typeof AT_ONCE };
 
 /**

@@ -26,7 +26,8 @@ const LEFT = `SELECT set_config('statement_timeout',
   greatest(1, $1 - extract(epoch FROM clock_timestamp() - transaction_timestamp()) * 1000)::int::text, true)`;
 
 /**
- * The same with one limit for all statements together: for a read of many, or of a number that what is stored decides.
+ * The same with one limit for all statements together: for a read of many, or of a number that depends on the
+ * stored data.
  * @throws PublicError bad_request when they take too long
  */
 export function limitedReadOfAll<T>(
@@ -46,8 +47,8 @@ export function limitedReadOfAll<T>(
 }
 
 /**
- * Reads what a caller chose, whose cost grows with what is stored.
- * @throws PublicError bad_request when a statement takes too long: asking again would take as long
+ * Reads data that a caller selected, at a cost that grows with the amount of stored data.
+ * @throws PublicError bad_request when a statement takes too long: a retry would take as long
  */
 export async function limitedRead<T>(
   pool: Pool,

@@ -75,7 +75,7 @@ const KEY_CONNECTIONS = 2;
 /** Any number that nothing else in this database locks. */
 const MIGRATION_LOCK = 7_214_001;
 
-/** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
+/** Opens the trace store. Connects lazily; call `migrate` first if the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const { poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, modelPrices = BUILT_IN_PRICES } = options;
   const { log, clock } = options;
@@ -113,7 +113,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   const problems = new IngestProblemTable({ pool, projects, log, clock });
 
-  // one connection is left for what is no tenant's: tidying, the time
+  // one connection is left for work of no tenant: tidying, the time
   const turns = new Admission({ capacity: Math.max(2, poolSize - 1), halves: true });
   const reads = readsOfRequests(turns);
   const removals = new Removals({ pool, remover, log, clock });

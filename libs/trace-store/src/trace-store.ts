@@ -91,7 +91,7 @@ export interface TraceStore {
     /** The run with its payloads; undefined also for another tenant's, and for one outside of `projectId`. */
     get(tenantId: string, id: string, options?: RunOptions): Promise<StoredRun | undefined>;
     /**
-     * A page of the runs that are wanted.
+     * A page of the matching runs.
      * @throws PublicError bad_request when finding them takes longer than a few seconds
      */
     search(tenantId: string, search: RunSearch, page: RunPageOptions): Promise<RunPage>;

@@ -184,7 +184,7 @@ export class AttachmentTable implements Attachments {
   }
 }
 
-/** Locked, so that who removes a run waits, and finds what refers to it. */
+/** Locked, so that a transaction that removes a run waits, and finds its references. */
 async function lockPlaces(
   client: Connection,
   tenantId: string,

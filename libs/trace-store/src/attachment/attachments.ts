@@ -14,12 +14,12 @@ export interface NewAttachment {
   readonly objectId: string;
 }
 
-/** A reference with what its object is. */
+/** A reference with its object. */
 export interface StoredAttachment extends NewAttachment {
   readonly size: number;
 }
 
-/** A reference that was not stored, and why: for people. */
+/** A reference that was not stored, and the reason, for people. */
 export interface RefusedAttachment {
   readonly runId: string;
   readonly name: string;
@@ -33,8 +33,8 @@ export interface UnusedObject {
 }
 
 /**
- * References from runs to objects of the object store, and what is known of these. An object is `writing` from before
- * its first byte, `stored` once it is whole, `removing` when nothing refers to it.
+ * References from runs to objects of the object store, and facts about these. An object is `writing` from
+ * before its first byte, `stored` once it is whole, `removing` when nothing refers to it.
  */
 export interface Attachments {
   /**
@@ -49,7 +49,7 @@ export interface Attachments {
   reserve(tenantId: string, id: string, content: AttachmentContent): Promise<boolean>;
   /** An object is whole. @returns the object that has its content: another, if that was faster */
   settle(tenantId: string, id: string, content: AttachmentContent): Promise<string | undefined>;
-  /** An object is not wanted any more: tidying removes what there is of it. */
+  /** Marks an object as unused: tidying removes its data. */
   abandon(tenantId: string, id: string): Promise<void>;
   /**
    * Stores references, also to runs that have not arrived; one of the same run and name is replaced.
@@ -69,8 +69,8 @@ export interface Attachments {
    */
   find(tenantId: string, ownerId: string, objectId: string): Promise<StoredAttachment | undefined>;
   /**
-   * Looks at objects that are due, and takes those that nothing refers to; each is offered again later, until it is
-   * forgotten.
+   * Checks objects that are due, and takes those that nothing refers to; each is offered again later, until
+   * it is forgotten.
    */
   takeUnused(limit: number): Promise<{ readonly unused: readonly UnusedObject[]; readonly isMore: boolean }>;
   /** An object was deleted in the object store. */

@@ -29,7 +29,7 @@ export async function tidyAttachments(pool: Pool, log: Logger): Promise<void> {
   }
 }
 
-/** The keys are locked: who removes a run meanwhile waits, and finds what refers to it. */
+/** The keys are locked: a transaction that removes a run meanwhile waits, and finds its references. */
 async function place(client: Connection): Promise<void> {
   await client.query(
     `WITH met AS (

@@ -4,8 +4,8 @@ import type { EntityManager } from 'typeorm';
 const LOCKS = { api_keys: 7_214_011, projects: 7_214_012 } as const;
 
 /**
- * Lets what is counted stay true until the transaction ends: rows of one tenant are added one after another. Two tenants whose
- * ids have the same hash wait for one another.
+ * Serialises additions of rows of one tenant, so that the counts stay true until the transaction ends. Two
+ * tenants whose ids have the same hash wait for one another.
  */
 export async function takeLimitLock(
   manager: EntityManager,

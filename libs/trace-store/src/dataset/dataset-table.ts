@@ -50,7 +50,7 @@ function parse(row: Row): Dataset {
   };
 }
 
-/** The table `datasets`. Ids are those of one tenant: another's are neither shown nor in the way. */
+/** The table `datasets`. Ids belong to one tenant: another's are not shown and do not conflict. */
 export class DatasetTable implements Datasets {
   constructor(
     private readonly pool: Pool,

@@ -128,7 +128,9 @@ function* inSlices(
   if (from < examples.length) yield [from, examples.slice(from)];
 }
 
-/** Rows of `SENT` with the hashes of their payloads, for a statement whose parameters they begin after. */
+/**
+ * Rows of `SENT` with the hashes of their payloads, for a statement that has other parameters before theirs.
+ */
 function sentRows(examples: readonly ExampleWrite[], after: number): string {
   const tuples = examples.map(
     (_example, n) =>

@@ -95,7 +95,7 @@ export interface Examples {
    */
   delete(tenantId: string, ids: readonly string[], isHard: boolean): Promise<void>;
   /**
-   * A page of the examples that are wanted, in the order in which they were made.
+   * A page of the matching examples, in the order in which they were made.
    * @throws PublicError not_found (the dataset, or a tag of it), bad_request when finding them takes too long
    */
   search(tenantId: string, search: ExampleSearch): Promise<readonly ExampleRow[]>;

@@ -41,8 +41,8 @@ async function removeSome(
 }
 
 /**
- * Completes deletions that were interrupted: none that its own process is still at work on.
- * @throws what some of them failed with, after all others were completed
+ * Completes interrupted deletions, except those that their own process still performs.
+ * @throws errors of some of them, after all others were completed
  */
 export async function removeMarkedDatasets(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ tenant_id: string; id: string }>(

@@ -14,7 +14,7 @@ import {
 import { timedRead } from './timed-read.js';
 import { noDataset } from './write-version.js';
 
-/** SQL of the content that a row of `e` has for a field, or of what `select` says of it. */
+/** SQL of the content that a row of `e` has for a field, or of the part that `select` names. */
 function contentOf(field: ExamplePayload, select = 'content'): string {
   return `(SELECT ${select} FROM example_payloads p WHERE p.tenant_id = e.tenant_id AND p.dataset_id = e.dataset_id
     AND p.ordinal = e.ordinal AND p.hash = e.${field}_hash)`;
@@ -70,7 +70,7 @@ export async function requireDataset(db: Queryable, tenantId: string, id: string
   if (rows.length === 0) throw noDataset(id);
 }
 
-/** A page of the examples of a tenant that are wanted, without their payloads. */
+/** A page of the matching examples of a tenant, without their payloads. */
 export async function searchExamples(
   pool: Pool,
   tenantId: string,
@@ -105,7 +105,7 @@ async function readPage(
       ),
     );
   const { rows } = await db.query<TextRow>({
-    // contents are looked at for the page alone, and not for the rows before it
+    // contents are read for the page alone, and not for the rows before it
     text: `SELECT e.dataset_id, e.ordinal, e.since, e.id, e.created_at, e.source_run_id, e.splits, e.attachments,
         ${BYTES} AS bytes
       FROM (

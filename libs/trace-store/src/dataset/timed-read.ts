@@ -3,7 +3,7 @@ import { limitedRead } from '../limited-read.js';
 
 /**
  * Reads of a dataset, all of it from one moment: a condition that no index serves may read the whole.
- * @param what is done, for the error
+ * @param what name of the operation, for the error
  * @throws PublicError bad_request when a statement takes too long
  */
 export function timedRead<T>(pool: Pool, read: (db: Connection) => Promise<T>, what: string): Promise<T> {

@@ -4,7 +4,10 @@ import { formatInstant, parseInstant, type Instant } from '#lib/time';
 
 /** Maximum number of examples per dataset, which is listed by offset and read whole by an evaluation. */
 const MAX_EXAMPLES = 100_000;
-/** Rows of a dataset, ended ones included: nothing else bounds what updates leave behind. */
+/**
+ * Maximum number of rows of a dataset, ended ones included: nothing else bounds the rows that updates leave
+ * behind.
+ */
 const MAX_STORED = 1_000_000;
 /**
  * Maximum number of listed versions per dataset, not counting tagged ones: examples that come and go leave a

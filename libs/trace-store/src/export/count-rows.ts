@@ -16,7 +16,7 @@ export interface CountLimits {
   readonly sampleMs: number;
   /** Places of the window that the sample is taken at. */
   readonly places: number;
-  /** Rows that are looked at from each place on. */
+  /** Rows that are read from each place on. */
   readonly rowsAtPlace: number;
 }
 
@@ -48,7 +48,7 @@ async function orTooLong<T>(work: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** All runs of a window: whole hours from the statistics, what is left at both ends from the runs. */
+/** All runs of a window: whole hours from the statistics, the rest at both ends from the runs. */
 async function countWindow(pool: Pool, window: ExportWindow, limits: CountLimits): Promise<ExportCount> {
   const { tenantId, projectId, startTime, endTime } = window;
   const first = hourOf(startTime + MICROS_PER_HOUR - 1n);

@@ -9,7 +9,7 @@ export interface ArchivedExport {
   readonly id: string;
   readonly name: string;
   readonly createdAt: string;
-  /** Word of the wire. */
+  /** Name in the API. */
   readonly status: string;
   readonly destinationId?: string | undefined;
   readonly projectId?: string | undefined;
@@ -25,7 +25,7 @@ export interface ArchivedExport {
 /** Stored records of a resource: the full one, and the small one that is kept indefinitely. */
 export interface ArchiveRecords {
   readonly object: string;
-  /** The same without what may be large. */
+  /** The same without the parts that may be large. */
   readonly small: string;
 }
 

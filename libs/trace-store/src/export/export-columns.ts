@@ -29,9 +29,12 @@ export interface ExportColumn {
   readonly fileType: Readonly<Record<FormatVersion, ColumnType>>;
   /** Few distinct values in a row group, most of the time. */
   readonly dictionary: boolean;
-  /** Smallest and largest value of each row group: for what is short and looked for by range. */
+  /** Smallest and largest value of each row group, for short values that are searched by range. */
   readonly statistics: boolean;
-  /** The part it has in the cursor. These columns are read for every export, wanted in the files or not. */
+  /**
+   * Part of the column in the cursor. These columns are read for every export, even if its files do not have
+   * them.
+   */
   readonly cursor: keyof ExportCursor | undefined;
 }
 

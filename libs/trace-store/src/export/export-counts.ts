@@ -4,7 +4,7 @@ import type { ExportWindow } from './export-source.js';
 /** Number of rows that an export of a window would have. */
 export interface ExportCount {
   readonly rows: number;
-  /** False for what was estimated because counting took too long. */
+  /** False when the number was estimated because counting took too long. */
   readonly isExact: boolean;
 }
 
@@ -31,8 +31,8 @@ export interface ExportCounts {
    */
   countLate(windows: readonly ExportedWindow[]): Promise<readonly (LateCount | UnknownLate)[]>;
   /**
-   * Counts the runs of a window as they are now, within a few seconds: from the statistics by hour, with a filter by
-   * looking at the runs, and where these are too many for that, from a sample.
+   * Counts the current runs of a window, within a few seconds: from the statistics by hour, with a filter by
+   * reading the runs, and if these are too many for that, from a sample.
    */
   count(window: ExportWindow): Promise<ExportCount>;
 }

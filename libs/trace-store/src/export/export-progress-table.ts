@@ -15,7 +15,10 @@ import { StaleAttemptError } from './stale-attempt-error.js';
 
 type TextRow = Readonly<Record<string, string | null>>;
 
-/** Whose transactions a mark is about. A restore from a dump is another cluster, which numbers its own from the start. */
+/**
+ * Cluster whose transactions a mark is about. A restore from a dump is another cluster, which numbers its own
+ * from the start.
+ */
 const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
 
 /** SQL that is true when a run's mark is about this database. */
@@ -81,7 +84,7 @@ export class ExportProgressTable implements ExportProgress {
   readonly #askedBy: (tenantId: string | undefined) => Queryable;
 
   /**
-   * @param askedBy the database for what a tenant asks; undefined: for the platform's programs
+   * @param askedBy the database for requests of a tenant; undefined: for the platform's programs
    * @param connections for transactions
    */
   constructor(askedBy: (tenantId: string | undefined) => Queryable, connections: Pool) {

@@ -99,15 +99,16 @@ export interface UnsettledQuery {
  */
 export interface ExportProgress {
   /**
-   * Controller: has a run that was never claimed begin with what another run, ended and settled, has finished: its
-   * objects, its cursor, and that it was complete. Once for a run: repetitions, and runs that have begun, change nothing.
-   * @returns false when there is nothing known of the other run
+   * Controller: has a run that was never claimed begin with the results of another run, ended and settled:
+   * its objects, its cursor, and whether it was complete. Once for a run: repetitions, and runs that have
+   * begun, change nothing.
+   * @returns false when nothing is known of the other run
    */
   adopt(runUid: string, fromUid: string): Promise<boolean>;
   /**
-   * Controller: has a run that was never claimed export the rows alone that came or changed after another run, of the
-   * same window, had begun. Once for a run: repetitions change nothing.
-   * @returns false when nothing says what the other run has read
+   * Controller: has a run that was never claimed export the rows alone that came or changed after another
+   * run, of the same window, had begun. Once for a run: repetitions change nothing.
+   * @returns false when it is unknown which rows the other run has read
    */
   beginLate(runUid: string, ofUid: string): Promise<boolean>;
   /**
@@ -117,7 +118,7 @@ export interface ExportProgress {
    *   its export was cancelled
    */
   claim(runUid: string, attempt: number, exportUid?: string): Promise<ExportProgressRecord>;
-  /** Notes what is about to be written, or more about it (upload id, final size). */
+  /** Notes the object that is about to be written, or more about it (upload id, final size). */
   recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void>;
   /** Adds a finished object, moves the cursor and clears the intent, in one statement. */
   completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void>;
@@ -144,7 +145,7 @@ export interface ExportProgress {
   free(runUids: readonly string[]): Promise<void>;
   /** Controller: rejects every attempt permanently. */
   cancel(runUid: string): Promise<void>;
-  /** Controller: the run is being deleted. Shuts it out, and its export has it no more. */
+  /** Controller: the run is being deleted. Rejects its attempts, and removes it from its export. */
   leave(runUid: string): Promise<void>;
   /**
    * Rejects every attempt of every run of an export permanently, those that have claimed and those that will.
@@ -161,7 +162,7 @@ export interface ExportProgress {
   find(runUid: string): Promise<ExportProgressRecord | undefined>;
   /**
    * Summaries of many runs in one query, by run uid.
-   * @param tenantId whose turns it takes; absent: those of the platform's programs
+   * @param tenantId whose queue it uses; absent: that of the platform's programs
    */
   list(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, ExportProgressRecord>>;
   /** Finished objects in part order. */
@@ -170,6 +171,6 @@ export interface ExportProgress {
   filesOfExport(exportUid: string): Promise<readonly ExportFile[]>;
   /** Keys of finished objects of many runs in one query, by run uid, in part order. @param tenantId as of `list` */
   keys(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Removes what is kept of these runs; that of archived ones stays. */
+  /** Removes the progress of these runs; that of archived ones stays. */
   forget(runUids: readonly string[]): Promise<void>;
 }

@@ -309,7 +309,7 @@ describe('the export side of a trace store', () => {
       await expect(progress.claim(run, 2, exportUid)).rejects.toThrow(StaleAttemptError);
     expect(await progress.find(later)).toBeUndefined();
     expect(await progress.find(whole)).toMatchObject({ state: 'completed' });
-    // what it left in the store is still to be cleared away
+    // its objects in the store are still to be removed
     expect(await progress.find(atWork)).toMatchObject({ state: 'cancelled', intent: { key: 'k' } });
     await progress.finish(foreign, 1);
   });

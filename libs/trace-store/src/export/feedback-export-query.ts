@@ -7,8 +7,8 @@ const ITS_RUN = `r.tenant_id = f.tenant_id AND r.project_id = f.project_id AND r
   AND r.id = f.run_id AND r.trace_id = f.trace_id`;
 
 /**
- * Feedback of a stretch, whether its run meets a filter or not. That of projects, and what waits for its run, has no place
- * in a window.
+ * Feedback of a stretch, whether its run meets a filter or not. Feedback on projects, and feedback that waits
+ * for its run, has no place in a window.
  */
 function feedbackOf({ isAfter, isUntil }: Omit<Stretch, 'isLimited'>): string {
   const after = isAfter ? ` AND (f.start_time, f.id, f.trace_id) > ${keySetting('after')}` : '';

@@ -19,7 +19,7 @@ const RUNS = 40;
 
 const at = (text: string) => parseInstant(text, { zone: 'optional' }) ?? 0n;
 
-/** A pool that keeps the text of what its lent connections are asked. */
+/** A pool that records the texts of the queries on its lent connections. */
 function recording(pool: Pool): { pool: Pool; copies: () => number } {
   const texts: string[] = [];
   const recorded = Object.create(pool) as Pool;

@@ -193,7 +193,7 @@ describe('late rows of an export', () => {
     const run = await begin();
     const late = await begin(run.runUid);
     expect(late.changedSince).toBeDefined();
-    // what a restore from a dump leaves: the transactions of here have other numbers
+    // the state after a restore from a dump: the transactions of this cluster have other numbers
     await sql.query(
       `UPDATE export_progress SET read_in = '1', changed_since_in = '1' WHERE run_uid = ANY($1)`,
       [[run.runUid, late.runUid]],

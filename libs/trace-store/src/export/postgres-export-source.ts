@@ -43,7 +43,9 @@ SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0`;
 export interface ExportReadLimits {
   /** Maximum number of rows that one statement with a filter reads, whether they match or not. */
   readonly rowsPerStatement: number;
-  /** The statement after one that took longer looks at a quarter of its rows, down to a hundredth of the most. */
+  /**
+   * The statement after one that took longer reads a quarter of its rows, down to a hundredth of the maximum.
+   */
   readonly longStatementMs: number;
   /**
    * Interval at which a busy backend checks that its client is connected, if the server has no setting of its
@@ -174,7 +176,7 @@ export class PostgresExportSource implements ExportSource {
     }
   }
 
-  /** The last row that a statement over so many rows looks at; undefined when the window has fewer left. */
+  /** The last row that a statement over so many rows reads; undefined when the window has fewer left. */
   async #lastKey(client: Connection, query: string, count: number): Promise<RowKey | undefined> {
     const { rows } = await client.query<{ time: string; id: string; trace: string }>(query, [count - 1]);
     return rows[0];

@@ -1,8 +1,9 @@
 import type { Queryable } from '#lib/postgres';
 
 /**
- * Removes fences of exports that nothing has touched for a week. An export takes 72 hours at most and an attempt four, and
- * once the controller has ended a cancelled export the row of each of its runs shuts out what comes late.
+ * Removes fences of exports that were not used for a week. An export takes 72 hours at most and an attempt
+ * four, and once the controller has ended a cancelled export the row of each of its runs rejects late
+ * attempts.
  */
 export async function tidyFences(pool: Queryable): Promise<void> {
   await pool.query(`DELETE FROM export_fences f WHERE updated_at < now() - interval '7 days'

@@ -72,8 +72,8 @@ export interface FeedbackSearch {
 }
 
 /**
- * Feedback of runs and projects. `onlyProject` is the id of the one project that a caller reaches, undefined for one that
- * reaches all; what it does not reach is not found.
+ * Feedback of runs and projects. `onlyProject` is the id of the one project that a caller reaches, undefined
+ * for one that reaches all; feedback on other projects is not found.
  */
 export interface Feedbacks {
   /**

@@ -5,7 +5,10 @@ import { LONGEST_FEEDBACK_WAIT } from './feedback-limits.js';
 
 const AT_ONCE = 1_000;
 
-/** Feedback `f` that waits for the run of key `k`; what is left of deleted projects does not count as one that has come. */
+/**
+ * Feedback `f` that waits for the run of key `k`; rows of deleted projects do not count as a run that has
+ * come.
+ */
 const MEETS = `k.tenant_id = f.tenant_id AND k.id = f.run_id
   AND (f.named_trace_id IS NULL OR f.named_trace_id = k.trace_id)
   AND (f.named_project_id IS NULL OR f.named_project_id = k.project_id)
@@ -66,7 +69,10 @@ interface OverdueFeedback {
   readonly project: { readonly kind: 'id'; readonly id: string } | undefined;
 }
 
-/** Drops feedback whose runs did not come, some at a time. @returns some of it; none when there is no more */
+/**
+ * Drops feedback whose runs did not come, some at a time.
+ * @returns the dropped feedback; none when no more is left
+ */
 export async function dropOverdueFeedback(db: Queryable): Promise<readonly OverdueFeedback[]> {
   const { rows } = await db.query<{ tenant_id: string; run_id: string; named_project_id: string | null }>(
     `DELETE FROM feedback f USING (

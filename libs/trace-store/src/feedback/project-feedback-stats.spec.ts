@@ -17,7 +17,7 @@ describe('statistics of the feedback of a project', () => {
   };
 
   beforeAll(async () => {
-    // 800 bytes of each comment are looked at
+    // 800 bytes of each comment are read
     await database.client.query(
       `INSERT INTO feedback (tenant_id, id, project_id, key, score, comment, source, created_at)
       SELECT $1, gen_random_uuid(), $2, 'k', n, repeat(chr(128512), 200), 'source ' || n, now() - n * interval '1 s'

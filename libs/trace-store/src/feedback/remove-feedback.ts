@@ -1,6 +1,6 @@
 import type { Connection } from '#lib/postgres';
 
-/** Removes what waits for runs of deleted traces; that of runs which are stored goes with them. */
+/** Removes feedback that waits for runs of deleted traces; that of stored runs is removed with them. */
 export async function removeWaitingFeedback(
   client: Connection,
   tenantId: string,

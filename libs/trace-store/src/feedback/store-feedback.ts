@@ -306,7 +306,7 @@ WHERE f.run_id IS NOT DISTINCT FROM EXCLUDED.run_id
   AND (f.id <> ALL ($4::uuid[]) OR (${listed(MEMBER_NAMES, 'f.')}) IS NOT DISTINCT FROM (${listed(MEMBER_NAMES, 'EXCLUDED.')}))
 RETURNING ${FEEDBACK_COLUMNS}`;
 
-/** @returns what was stored: not what has the id of feedback of something else */
+/** @returns the stored feedback, without any whose id belongs to feedback on something else */
 async function insert(
   client: Connection,
   tenantId: string,

@@ -30,7 +30,7 @@ const COLUMN_TYPE: Readonly<
   completion_cost: 'numeric',
 };
 
-/** An error is a payload, reached only where there is one: a run that has none has `eq(error, null)`. */
+/** An error is a payload, read only if it exists: a run without one has `eq(error, null)`. */
 function errorSql(comparison: Comparison<RunField>, r: string, out: SqlValues): string {
   const isNull = comparison.values[0] === null;
   const isAbsent = comparison.operator === (isNull ? 'eq' : 'neq');
@@ -54,7 +54,10 @@ function comparisonSql(comparison: Comparison<RunField>, r: string, out: SqlValu
   return compareSql(comparison, { sql, type: COLUMN_TYPE[field] }, out);
 }
 
-/** A filter as a condition on a row of `runs` named `r`. True where it holds; false or unknown where it does not. */
+/**
+ * A filter as a condition on a row of `runs` named `r`. True when it holds; false or unknown when it does
+ * not.
+ */
 function conditionSql(filter: Filter, r: string, out: SqlValues): string {
   switch (filter.kind) {
     case 'and':

@@ -1,4 +1,4 @@
-/** Tables and columns that filters look at, beside the columns of `runs` themselves. */
+/** Tables and columns that filters read, beside the columns of `runs` themselves. */
 export const FILTER_TABLES = Object.freeze({
   runs: 'runs',
   payloads: 'run_payloads',

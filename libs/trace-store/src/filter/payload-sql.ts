@@ -6,7 +6,7 @@ export function payloadSql(r: string, condition: string): string {
   return `EXISTS (SELECT FROM ${FILTER_TABLES.payloads} p WHERE p.tenant_id = ${r}.tenant_id AND p.project_id = ${r}.project_id AND p.start_time = ${r}.start_time AND p.id = ${r}.id AND p.trace_id = ${r}.trace_id AND ${condition} ${FENCE})`;
 }
 
-/** A payload where it is small enough to be taken apart, which its row says without its being read; else null. */
+/** A payload that is small enough to be taken apart, according to its row, without reading it; else null. */
 export function smallPayload(column: string): string {
   return `CASE WHEN octet_length(${column}) <= ${FILTER_LIMITS.readBytes} THEN ${column} END`;
 }

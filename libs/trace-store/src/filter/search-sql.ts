@@ -28,7 +28,7 @@ function inPayload(field: Payload, text: string, out: SqlValues): string {
 
 /** SQL that is true when a text occurs in one of the fields of the run in row `r`, ignoring case. */
 export function searchSql(fields: readonly SearchField[], text: string, r: string, out: SqlValues): string {
-  // bound only where it is used: Postgres knows no type for a parameter that is not
+  // bound only when it is used: Postgres infers no type for an unused parameter
   const plain = () => out.bind('text', containing(text));
   const found: string[] = [];
   const payloads: string[] = [];

@@ -1,7 +1,7 @@
 /** Types of the values of filters. */
 export type SqlType = 'uuid' | 'text' | 'timestamptz' | 'interval' | 'numeric' | 'float8' | 'jsonb';
 
-/** Takes the values of a statement; its text holds what this answers instead. */
+/** Collects the values of a statement; its text has the returned parameters instead. */
 export interface SqlValues {
   /** @returns SQL for the value: of fixed form, whatever the value is */
   bind(type: SqlType | `${SqlType}[]`, value: string): string;
@@ -55,7 +55,7 @@ function settingName(at: number): string {
   return `agentplane.filter_${at}`;
 }
 
-/** A parameter has one type, so only what agrees in both shares a place. */
+/** A parameter has one type, so only values that agree in both share a place. */
 function placeOf(places: Map<string, number>, type: string, value: string): number {
   const name = `${type}\0${value}`;
   const place = places.get(name) ?? places.size;

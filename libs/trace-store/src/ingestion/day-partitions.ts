@@ -29,8 +29,8 @@ const MAX_MONTHS_AHEAD = 36;
 const MAX_KNOWN_DAYS = 10_000;
 
 /**
- * Makes partitions when the first run of their days arrives: daily ones around today, wider ones for what is long past
- * or far ahead, so that no tenant can use up what others need.
+ * Makes partitions when the first run of their days arrives: daily ones around today, wider ones for times
+ * long past or far ahead, so that no tenant can use up those that others need.
  */
 export class DayPartitions {
   readonly #pool: Pool;

@@ -62,7 +62,7 @@ export class EarlyUpdates {
   }
 }
 
-/** An update that came before its run changes it only where its sender may. */
+/** An update that came before its run changes it only if its sender may. */
 function mayChange({ projectId }: FoundPatch, place: RunPlace): boolean {
   return projectId === undefined || projectId === place.projectId;
 }

@@ -124,7 +124,7 @@ export async function settleErasures(
 const LEFT = `NOT is_done AND erased_at < clock_timestamp() - interval '5 minutes'
   AND claimed_until < clock_timestamp()`;
 
-/** Tenants that have such a deletion, and that no process is at work on. */
+/** Tenants that have such a deletion that no process is performing. */
 export async function tenantsWithErasures(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ tenant_id: string }>(
     `SELECT DISTINCT tenant_id FROM trace_erasures WHERE ${LEFT} LIMIT ${TENANTS_AT_ONCE}`,
@@ -163,7 +163,7 @@ export async function releaseErasure(
   );
 }
 
-/** Forgets what was deleted so long ago that nothing of it arrives any more. */
+/** Forgets traces that were deleted so long ago that no more of their data arrives. */
 export async function forgetOldErasures(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM trace_erasures WHERE is_done AND erased_at < clock_timestamp() - interval '${KEPT}'`,

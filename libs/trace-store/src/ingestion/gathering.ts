@@ -6,7 +6,7 @@ export interface Weight {
   readonly bytes: number;
 }
 
-/** A request that is heavier goes at once: its transaction is worth it. */
+/** Weight above which a request goes at once: its transaction is worth it. */
 const LIGHT: Weight = { operations: 50, bytes: 1 << 19 };
 /** Size of a full batch of requests. */
 const FULL: Weight = { operations: 200, bytes: 2 << 20 };
@@ -35,8 +35,9 @@ type Perform<Request, Result> = (
 ) => Promise<readonly PromiseSettledResult<Result>[]>;
 
 /**
- * Lets small requests go together: one goes at once while no other of its line is under way, those that come meanwhile
- * wait until it has ended, or for a moment. A commit and its look-ups cost the same for one run as for a hundred.
+ * Batches small requests: one goes at once while no other of its queue is in flight, those that come
+ * meanwhile wait until it has ended, or for a moment. A commit and its look-ups cost the same for one run as
+ * for a hundred.
  */
 export class Gathering<Request, Result> {
   readonly #clock: Pick<Clock, 'after'>;

@@ -52,7 +52,7 @@ const ATTEMPTS = 4;
 /** Runs that are made at once, some milliseconds; one may have a thousand ancestors, which are a list of ids as well. */
 const MADE_AT_ONCE = { runs: 500, orderChars: 1 << 20 };
 
-/** A group with the place it asks for. */
+/** A group with the place it needs. */
 interface Opening {
   readonly group: RunGroup;
   readonly place: RunPlace;
@@ -145,7 +145,7 @@ export class Ingestion {
           results.set(request, { status: 'fulfilled', value });
         }
       } catch (reason) {
-        // what is wrong with one is wrong with one alone; what was stored already is stored once
+        // a failure concerns one request alone; data that was stored already is stored once
         if (some.length > 1 && postgresTrouble(reason) !== 'unavailable')
           for (const request of some) await store([request]);
         else for (const request of some) results.set(request, { status: 'rejected', reason });
@@ -230,15 +230,16 @@ export class Ingestion {
         this.options.log.warn({ attempt, code }, 'ingestion of a batch conflicted; retrying');
         this.partitions.forget();
         this.projects.forget();
-        // what arrives is then as if they had gone before
+        // arriving runs are then treated as if they had gone before
         if (error instanceof LeftRunsError) await this.options.remover.removeAt(error.runs);
       }
     }
   }
 
   /**
-   * Finds project and trace of each run to be made. Lost are those whose project id does not exist, projectless those
-   * whose project would be one too many, deep those of which their parents' ids say too little.
+   * Finds project and trace of each run to be made. Lost are those whose project id does not exist,
+   * projectless those whose project would exceed the limit, deep those whose parents' ids are not enough to
+   * place them.
    */
   async #open({ tenantId, own }: Sender, groups: readonly RunGroup[]): Promise<OpenedGroups> {
     const isTimeless = groups.some((group) => firstOf(group, 'startTime') === undefined);
@@ -335,7 +336,7 @@ export class Ingestion {
         return !isElsewhere;
       },
     );
-    // a place that is neither won nor taken: the project was deleted since it was looked up
+    // a place that is not won and not taken: the project was deleted since it was looked up
     const unknownOnes: ReadonlySet<RunGroup> = new Set(unknown);
     if (late.some((group) => unknownOnes.has(group))) throw new ProjectVanished();
     const waiting = await this.#wait(client, sender, unknown);
@@ -374,7 +375,7 @@ export class Ingestion {
     return this.#changer.settleMissed(this.pool);
   }
 
-  /** Places runs whose ancestors came and were not looked for, and lets those stay whose parents did not come. */
+  /** Places runs whose ancestors came without a lookup, and gives up those whose parents did not come. */
   async placeMissed(): Promise<void> {
     await this.#placer.settleMissed();
     await this.#placer.giveUp();
@@ -429,7 +430,7 @@ function unplacedOf({ group, place, isPlaced }: Opening) {
 /** A project was deleted between its look-up and its use. */
 class ProjectVanished extends Error {}
 
-/** A group that won no place for its create asked for one, and may have named the project. */
+/** A group that won no place for its create requested one, and may have named the project. */
 function namesOther(group: RunGroup & { readonly projectId?: string }, place: RunPlace): boolean {
   const isNamed = group.operations.some(
     ({ change }) => change.kind === 'post' && change.project !== undefined,

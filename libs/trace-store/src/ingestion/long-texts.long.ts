@@ -35,7 +35,7 @@ async function longestOf(work: () => Promise<unknown>): Promise<number> {
   }
 }
 
-/** The least of a few tries: a full collection of what the files before left may fall into one of them. */
+/** The least of a few tries: a full collection of garbage from the files before may fall into one of them. */
 async function longestWait(work: () => Promise<unknown>): Promise<number> {
   let least = Infinity;
   for (let tries = 0; tries < 4 && least >= LONGEST_MS; tries++)

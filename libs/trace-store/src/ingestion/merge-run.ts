@@ -62,8 +62,8 @@ function statusAfter(row: RunRow, change: RunChange, endTime: Instant | undefine
 }
 
 /**
- * The run after one more change. An update overrides what is there; a create that comes late (after its update, or
- * again) only fills what is still missing. So an update that overtook its create is not undone by it.
+ * The run after one more change. An update overrides existing values; a create that comes late (after its
+ * update, or again) only fills missing ones. So an update that overtook its create is not undone by it.
  */
 export function mergeRun(row: RunRow, change: RunChange): RunRow {
   const wins = change.kind === 'patch';

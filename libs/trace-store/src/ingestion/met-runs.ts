@@ -31,8 +31,8 @@ UNION ALL SELECT 'orphan', o.* FROM (${orphansSql('$5::uuid[], $6::uuid[], $7::u
 UNION ALL SELECT 'top', project_id, trace_id FROM trace_tops WHERE tenant_id = $1 AND trace_id = ANY ($4::uuid[])`;
 
 /**
- * Looks in one statement, after a commit, for what waits.
- * @param runIds of runs that were stored, or that something was written for that waits
+ * Looks in one statement, after a commit, for data that waits.
+ * @param runIds of runs that were stored, or that waiting data was written for
  * @param made runs that were stored
  */
 export async function lookUpMet(

@@ -3,7 +3,7 @@ import { systemClock } from '#lib/time';
 import type { RunBatch, RunOperation } from '../wire/run-operation.js';
 import type { IngestResult } from './ingest-result.js';
 
-/** Length of what came. */
+/** Length of the received data. */
 export function bytesOf({ run, fields = {} }: RunOperation): number {
   return Object.values(fields).reduce((sum, value) => sum + value.length, run.length);
 }

@@ -26,7 +26,7 @@ export interface ParsedBatch {
 
 /**
  * Reads the operations of a batch.
- * @param report gets what cannot be stored as it came
+ * @param report gets the parts that cannot be stored as they came
  * @param members that may name the model of a run
  */
 export async function parseBatch(

@@ -68,7 +68,7 @@ export function rangeSuffix({ from, to }: DayRange): string {
   return to - from === MICROS_PER_DAY ? `${first}` : `${first}_${end}`;
 }
 
-/** The range that a table's name says; undefined for names of another form. */
+/** The range in a table's name; undefined for names of another form. */
 export function rangeOfName(name: string): DayRange | undefined {
   const [, first, end] = /_(\d{8})(?:_(\d{8}))?$/.exec(name) ?? [];
   if (first === undefined) return undefined;

@@ -26,11 +26,11 @@ const SETTLED_AT_ONCE = 100;
 /** Sender on whose behalf runs are written. */
 export interface Sender {
   readonly tenantId: string;
-  /** The one project that the sender may write into; undefined where it may write into any. */
+  /** The one project that the sender may write into; undefined when it may write into any. */
   readonly own: OwnProject | undefined;
 }
 
-/** A run that is known, and what changes it. */
+/** A known run and its changes. */
 type KnownRun = readonly [group: Pick<RunGroup, 'operations'>, place: RunPlace];
 
 /**
@@ -69,7 +69,7 @@ export class RunChanger {
         continue;
       }
       own?.checkPlace(place);
-      // what was sent before this batch comes first
+      // updates that were sent before this batch come first
       if (place.isAwaited) await this.#mergeWaiting(client, place, totals);
       if (mayChange(group, place)) known.push([group, place]);
     }

@@ -7,7 +7,7 @@ import type { RunOperation } from '../wire/run-operation.js';
 import type { RunPlace } from '../run/run-place.js';
 import type { RunPayloads, RunRow } from '../run/stored-run.js';
 
-/** A parsed operation together with what arrived, in case that it must wait. */
+/** A parsed operation together with its received bytes, in case that it must wait. */
 export interface ParsedOperation {
   readonly change: RunChange;
   readonly operation: RunOperation;
@@ -67,15 +67,15 @@ function findGroup({ first, byTrace }: GroupsOfId, traceId: string | undefined):
   return byTrace.get(traceId);
 }
 
-/** The first thing that the group's operations say about `what`. */
+/** The first value of `what` in the group's operations. */
 export function firstOf<K extends keyof RunChange>(group: RunGroup, what: K): RunChange[K] | undefined {
   for (const { change } of group.operations) if (change[what] !== undefined) return change[what];
   return undefined;
 }
 
 /**
- * Creates make a run; so does an update that knows when the run began and where it belongs. Without a project it waits
- * for its create: a run stays where it was made.
+ * Creates make a run; so does an update with the run's begin and place. Without a project it waits for its
+ * create: a run stays in the project in which it was made.
  * @param hasOwnProject whether the sender writes into one project only
  */
 export function opensRun(group: RunGroup, hasOwnProject: boolean): boolean {
@@ -84,7 +84,7 @@ export function opensRun(group: RunGroup, hasOwnProject: boolean): boolean {
   return isPlaced && firstOf(group, 'startTime') !== undefined;
 }
 
-/** Start of the run, or `now` where a create does not say. */
+/** Start of the run, or `now` when a create has none. */
 export function startOf(group: RunGroup, now: Instant): Instant {
   return firstOf(group, 'startTime') ?? now;
 }

@@ -46,7 +46,8 @@ class PairReader {
 
   constructor(bytes: Buffer, from: number) {
     this.#end = Math.min(bytes.length, from + MAX_PAIRS_BYTES);
-    // a value that begins before the end is read as far as it is kept; where a longer one ends does not matter
+    // a value that begins before the end is read up to its kept length; the end of a longer one does not
+    // matter
     this.#bytes = bytes.subarray(0, this.#end + MAX_VALUE_BYTES + 2);
     this.#at = skipSpace(this.#bytes, from);
   }
@@ -94,7 +95,7 @@ class PairReader {
     return isComma;
   }
 
-  /** @param path undefined where a name is too long to be one */
+  /** @param path undefined when a name is too long */
   #value(path: string | undefined): void {
     if (this.#at >= this.#end) return;
     const first = this.#bytes[this.#at];

@@ -11,9 +11,9 @@ import type { RunOperation } from '../wire/run-operation.js';
 export interface WaitingPatch {
   readonly runId: string;
   readonly operation: RunOperation;
-  /** Undefined where it names none. */
+  /** Undefined when it names none. */
   readonly traceId?: string | undefined;
-  /** The only project whose run it may change; undefined where the sender may change any. */
+  /** The only project whose run it may change; undefined when the sender may change any. */
   readonly projectId: string | undefined;
 }
 

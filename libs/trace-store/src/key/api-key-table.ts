@@ -19,7 +19,7 @@ interface VerifiedRow {
   readonly expires_in_ms: number | null;
 }
 
-/** The table has a check for what is required here. */
+/** A check of the table enforces the requirements here. */
 function grantOf({ id, scope, deployment, project }: VerifiedRow): KeyGrant {
   if (scope !== 'deployment') return { scope };
   if (deployment === null || project === null)
@@ -98,7 +98,7 @@ export class ApiKeyTable implements ApiKeys {
     }));
   }
 
-  /** Keys that ended are shown, and the audit log has them all: the oldest of too many are forgotten. */
+  /** Keys that ended are listed, and the audit log has them all: the oldest of too many are forgotten. */
   async #makeRoom(manager: EntityManager, tenantId: string): Promise<void> {
     if (this.#max === Number.POSITIVE_INFINITY) return;
     await takeLimitLock(manager, 'api_keys', tenantId);

@@ -103,8 +103,8 @@ export const runKeysByTime: Migration = {
 };
 
 /**
- * Pairs of inputs and outputs are read where they are asked for: kept as rows they nearly double what storing a run costs,
- * and few filters name them.
+ * Pairs of inputs and outputs are read from the payloads: kept as rows they nearly double the cost of storing
+ * a run, and few filters name them.
  */
 export const payloadPairs: Migration = {
   version: 11,

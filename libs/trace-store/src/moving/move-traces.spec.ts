@@ -47,7 +47,7 @@ describe('a move of traces', () => {
     return { uri, client, store };
   }
 
-  /** Every row of what is moved, in any order. */
+  /** Every row of the moved tables, in any order. */
   async function contents(client: pg.Client): Promise<Readonly<Record<string, readonly string[]>>> {
     const found: [string, string[]][] = [];
     for (const { name, columns } of await movedTables(client)) {

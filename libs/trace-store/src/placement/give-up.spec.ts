@@ -49,7 +49,7 @@ describe('giving up unplaced runs', () => {
   it('reads four times as many rows for four times as many runs', async () => {
     const once = await readToGiveUp(1_200);
     expect(await readToGiveUp(4_800)).toBeLessThan(6 * once);
-    // more than are looked at in one statement
+    // more than one statement reads
     await readToGiveUp(6_000);
   });
 

@@ -231,7 +231,7 @@ describe('a trace whose root has not come', () => {
     expect(counts.runs).toBe(runs.length);
     return runs.map(({ row }) => row.id).toSorted();
   };
-  /** Runs that stand for roots among those that came: the root, else the first whose parent is not there. */
+  /** Runs that represent roots among those that came: the root, else the first whose parent is missing. */
   const expected = (came: readonly Span[]): string[] => {
     const roots = came.filter(({ parent }) => !parent);
     if (roots.length > 0) return roots.map(({ id }) => id);

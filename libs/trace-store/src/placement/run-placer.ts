@@ -45,7 +45,7 @@ export class RunPlacer {
     await this.#placeBelow(tenantId, parents, PLACED_IN_REQUEST);
   }
 
-  /** The same for runs whose senders did not get there. */
+  /** The same for runs whose senders did not complete it. */
   async settleMissed(): Promise<void> {
     let position: WalkPosition | undefined;
     do {
@@ -102,7 +102,7 @@ async function place(
   const parents = await parentsOf(client, tenantId, unplaced);
   const moved = unplaced.flatMap(({ place: child, parent }) => {
     const above = parents.get(runKey(parent));
-    // below too many ancestors it stays where it is, and what is below it is placed there
+    // below too many ancestors it stays in its place, and the runs below it are placed there
     if (above?.dottedOrder === undefined) return [];
     const dottedOrder = buildDottedOrder(child.startTime, child.id, above.dottedOrder);
     return [{ place: child, dottedOrder, parentRunIds: ancestorsIn(dottedOrder) }];

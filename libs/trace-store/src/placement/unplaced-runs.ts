@@ -33,7 +33,9 @@ const isPlaced = (id: string, trace: string, tenant = '$1'): string =>
   `NOT EXISTS (SELECT FROM unplaced_runs p
     WHERE p.tenant_id = ${tenant} AND p.trace_id = ${trace} AND p.run_id = ${id})`;
 
-/** A parent places its children in its own project only: who may write one project changes no other. */
+/**
+ * A parent places its children in its own project only: a sender that may write one project changes no other.
+ */
 const IS_PARENT = `k.tenant_id = u.tenant_id AND k.id = u.parent_run_id AND k.trace_id = u.trace_id
   AND k.project_id = u.project_id`;
 
@@ -183,7 +185,7 @@ export async function walkUnplaced(
 }
 
 const NIL = '00000000-0000-0000-0000-000000000000';
-/** Clients send what belongs to one trace within hours. */
+/** Time for late parents: clients send the runs of one trace within hours. */
 const LONGEST_WAIT = '1 day';
 /** Runs that are each other's ancestors wait for themselves. */
 const LONGEST_WAIT_OF_RINGS = '2 days';

@@ -8,9 +8,9 @@ const MOST = 1_000;
 const DECIMAL = /^(\d{1,20})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,2}))?$/i;
 
 /**
- * A price as its plain decimal text, `2.5e-6` as `0.0000025`. A number is rounded to what a price may have, a text has to
- * fit.
- * @returns undefined for what is no price
+ * A price as its plain decimal text, `2.5e-6` as `0.0000025`. A number is rounded to the digits of a price, a
+ * text has to fit.
+ * @returns undefined for a value that is not a price
  */
 export function parsePrice(value: unknown): string | undefined {
   if (typeof value === 'number')
@@ -54,7 +54,7 @@ export function costUnits(units: bigint): bigint {
   return (units + PER_COST_UNIT / 2n) / PER_COST_UNIT;
 }
 
-/** The text of a cost with its ten digits after the point; undefined where the column cannot hold it. */
+/** The text of a cost with its ten digits after the point; undefined when the column cannot hold it. */
 export function costText(units: bigint): string | undefined {
   if (units >= MOST_COST) return undefined;
   const digits = String(units).padStart(COST_DIGITS + 1, '0');

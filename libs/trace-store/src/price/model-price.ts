@@ -15,7 +15,7 @@ export const PRICE_LIMITS = {
   detail: 100,
 } as const;
 
-/** Members of `invocation_params`, and of metadata, that name the model, unless a row says otherwise. */
+/** Members of `invocation_params`, and of metadata, that name the model, unless a row names others. */
 export const DEFAULT_MEMBERS: readonly string[] = Object.freeze([
   'model',
   'model_name',
@@ -55,7 +55,7 @@ export interface ModelPrice extends NewModelPrice {
   readonly isDisabled: boolean;
   /** Maximum number of tokens of the prompt. Rows of workspaces have no such limit. */
   readonly maxPromptTokens: number | undefined;
-  /** A text that each name which meets the pattern has: others need not be looked at. */
+  /** A text that each name which matches the pattern has: others need not be examined. */
   readonly literal: string | undefined;
   /** Sources of the platform's prices, and the day (YYYY-MM-DD) on which they were read. */
   readonly sources: readonly string[];
@@ -68,7 +68,7 @@ export interface ModelPrice extends NewModelPrice {
 export interface ModelPrices {
   /** Own rows, newest first, then those of the platform. */
   list(tenantId: string): Promise<readonly ModelPrice[]>;
-  /** @throws PublicError conflict where an equal row exists or there are too many, invalid (the pattern) */
+  /** @throws PublicError conflict when an equal row exists or there are too many, invalid (the pattern) */
   create(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
   /**
    * Replaces the own price of this name, provider and start, or adds it.
@@ -76,13 +76,16 @@ export interface ModelPrices {
    */
   put(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
   /**
-   * Replaces a row; of the platform's the workspace has its own version then.
-   * @returns undefined where it does not exist
+   * Replaces a row; for one of the platform the workspace then has its own version.
+   * @returns undefined when it does not exist
    * @throws PublicError conflict, invalid (the pattern)
    */
   replace(tenantId: string, id: string, price: NewModelPrice): Promise<ModelPrice | undefined>;
-  /** A row of the platform that is enabled is as it was shipped. @returns undefined where it does not exist */
+  /**
+   * Enables or disables a row; an enabled one of the platform is as it was shipped.
+   * @returns undefined when it does not exist
+   */
   setDisabled(tenantId: string, id: string, isDisabled: boolean): Promise<ModelPrice | undefined>;
-  /** Deletes a row; one of the platform's is disabled instead. @returns undefined where it does not exist */
+  /** Deletes a row; one of the platform is disabled instead. @returns undefined when it does not exist */
   remove(tenantId: string, id: string): Promise<'deleted' | 'disabled' | undefined>;
 }

@@ -113,7 +113,7 @@ export class PriceBook {
     this.#bytes -= bytesOf(key, rules);
   }
 
-  /** @returns undefined where no row meets the model, and where it was not learnt */
+  /** @returns undefined when no row matches the model, and when it was not learnt */
   find(model: RunModel, startTime: Instant, promptTokens = 0): ModelPrice | undefined {
     const rules = this.#known.get(keyOf(model)) ?? [];
     return rules.find(

@@ -29,7 +29,7 @@ function idOf(name: string, from = '', maxPromptTokens?: number): string {
   return [...parts, hash.slice(20, 32)].join('-');
 }
 
-/** One model of a file of prices, with what its list states for all. */
+/** One model of a file of prices, with the members that its list has for all. */
 class ListedModel {
   constructor(
     private readonly members: Readonly<Record<string, unknown>>,
@@ -117,7 +117,10 @@ function listIn(value: unknown, name: string, place: string): readonly Readonly<
   throw new Error(`${place}${name} should be a list of objects`);
 }
 
-/** The rows of a file such as `model-prices.json`, in its order. @throws Error with the place of what is wrong */
+/**
+ * The rows of a file such as `model-prices.json`, in its order.
+ * @throws Error with the place of the problem
+ */
 export function parsePriceLists(file: unknown): readonly ModelPrice[] {
   const prices = listIn(file, 'lists', '').flatMap((list, at) =>
     listIn(list, 'models', `lists.${at}.`).map((model, of) => {
@@ -131,7 +134,7 @@ export function parsePriceLists(file: unknown): readonly ModelPrice[] {
   return Object.freeze(prices);
 }
 
-/** Prices that take the place of those of the platform. @throws Error with what is wrong with the file */
+/** Prices that replace those of the platform. @throws Error with the problem of the file */
 export async function readModelPrices(path: string): Promise<readonly ModelPrice[]> {
   try {
     const prices = parsePriceLists(parseJson(await readFile(path, 'utf8')));

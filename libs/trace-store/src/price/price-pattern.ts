@@ -9,7 +9,9 @@ export interface PricePattern {
   isIn(text: string): boolean;
 }
 
-/** Steps for a character: the longest name of a model is looked at in a millisecond or two. */
+/**
+ * Maximum number of steps for a character: the longest name of a model is matched in a millisecond or two.
+ */
 const MAX_SIZE = 500;
 /** Repetitions multiply the size before it is known: `((a{100}){100}){100}` would take memory and seconds. */
 const MAX_REPETITIONS = 200;
@@ -76,7 +78,7 @@ async function make(source: string): Promise<Made> {
   const properties = propertiesIn(source);
   const refused = tooCostly(source, properties);
   if (refused !== undefined) return { pattern: refused, bytes: REFUSED_BYTES };
-  // loaded by who prices runs, and by no other program that opens the store
+  // loaded by programs that price runs, and by no other program that opens the store
   const { RE2JS: engine } = await import('re2js');
   await setImmediate();
   const pattern = compile(engine, source);

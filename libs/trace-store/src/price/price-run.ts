@@ -99,7 +99,7 @@ function sideOf(
   };
 }
 
-/** The run with its costs; as it is where they are more than a column holds. */
+/** The run with its costs; unchanged when they are more than a column holds. */
 export function pricedRun(row: RunRow, price: ModelPrice): RunRow {
   const { promptTokens, completionTokens } = row.usageDetails ?? {};
   const prompt = sideOf(row.promptTokens ?? 0, promptTokens, price.promptCost, price.promptCostDetails);
@@ -110,7 +110,7 @@ export function pricedRun(row: RunRow, price: ModelPrice): RunRow {
     price.completionCostDetails,
   );
   const [promptUnits, completionUnits] = [costUnits(prompt.units), costUnits(completion.units)];
-  // what is shown adds up
+  // the shown parts add up
   const totalCost = costText(promptUnits + completionUnits);
   if (totalCost === undefined) return row;
   return {

@@ -91,7 +91,7 @@ export class RunPricing {
       .filter((row) => row !== undefined);
   }
 
-  /** The same with what the table says now, for runs whose costs are not their senders'. */
+  /** The same with the current table, for runs whose costs are not their senders'. */
   pricedAnew(db: Queryable, tenantId: string, rows: readonly RunRow[]): Promise<readonly RunRow[]> {
     return this.priced(db, tenantId, rows.map(withoutPrice));
   }

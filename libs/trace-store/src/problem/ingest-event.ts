@@ -9,7 +9,7 @@ export interface IngestEvent {
   /** A stable word. */
   readonly type: string;
   readonly runId?: string | undefined;
-  /** Undefined where the operation names none: it is that of the run, if there is one. */
+  /** Undefined when the operation names none: it is that of the run, if there is one. */
   readonly project?: ProjectReference | undefined;
   readonly member?: string | undefined;
   readonly message: string;

@@ -13,7 +13,7 @@ import type { CountedRefusal } from './refusal-line.js';
 
 /** Newest problems of a project that are kept. */
 const KEPT = 100;
-/** Stands for the project of what has none. */
+/** Project of problems that have none. */
 const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
 
 /** The order of rows is the order of their locks. */
@@ -79,7 +79,7 @@ export class IngestProblemTable implements Pick<IngestProblems, 'list'> {
   }
 
   /**
-   * Keeps what a batch brought, once it is stored. A failure here must not fail what is stored.
+   * Keeps the problems of a batch, once it is stored. A failure here must not fail the stored data.
    * @param own name of the one project that the sender may write into
    */
   async record(tenantId: string, events: readonly IngestEvent[], own: string | undefined): Promise<void> {

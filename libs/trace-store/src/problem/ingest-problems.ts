@@ -4,7 +4,7 @@ import type { IngestEventKind } from './ingest-event.js';
 export interface IngestProblem {
   readonly kind: IngestEventKind;
   readonly type: string;
-  /** Undefined where no project could be found for it. */
+  /** Undefined when no project could be found for it. */
   readonly projectId: string | undefined;
   readonly runId: string | undefined;
   readonly member: string | undefined;

@@ -12,13 +12,13 @@ const MAX_WORDS = 3;
 const MAX_TEXT = 500;
 const MAX_NAME = 200;
 
-/** The run that an operation is about, as far as it says. */
+/** The run that an operation is about, if it names one. */
 export interface Subject {
   readonly id?: string | undefined;
   readonly project?: ProjectReference | undefined;
 }
 
-/** Collects what one batch brought that was not stored as it came. */
+/** Collects the parts of one batch that were not stored as they came. */
 export class IngestReport {
   readonly #events: IngestEvent[] = [];
   readonly #standIns = new Map<string, number>();

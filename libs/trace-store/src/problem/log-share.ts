@@ -14,7 +14,10 @@ export class LogShare {
     this.#clock = clock;
   }
 
-  /** @returns how many lines were passed over since the last one; undefined where this one is passed over, too */
+  /**
+   * @returns the number of lines that were dropped since the last one; undefined when this one is dropped,
+   * too
+   */
   take(): { readonly passedOver: number } | undefined {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#endsMs) [this.#endsMs, this.#left] = [nowMs + WINDOW_MS, LINES];

@@ -66,7 +66,7 @@ export async function findDeletion(
   return rows[0]?.deleted_at;
 }
 
-/** Tenants that have a project whose rows are left, and that no process is at work on. */
+/** Tenants that have a deleted project with remaining rows that no process is removing. */
 export async function tenantsWithDeletions(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ tenant_id: string }>(
     `SELECT DISTINCT tenant_id FROM project_deletions

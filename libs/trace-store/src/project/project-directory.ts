@@ -38,8 +38,8 @@ export class ProjectDirectory {
   }
 
   /**
-   * The same for all references of a batch, in their order; those that are unknown here are looked up together. Instead of
-   * the id of a project too many there is the error that says so.
+   * The same for all references of a batch, in their order; unknown ones are looked up together. A project
+   * that exceeds the limit gets an error instead of an id.
    */
   async resolveAll(
     tenantId: string,

@@ -41,7 +41,7 @@ const NAME_TAKEN = '23505';
 /** A tenant may have any number of projects: they are looked at in memory, and never all at once. */
 const SLICE = 100;
 
-/** Looked at here and not in SQL: text that is JSON may hold what jsonb refuses. */
+/** Checked here and not in SQL: text that is JSON may hold characters that jsonb refuses. */
 async function* inSlices(
   query: SelectQueryBuilder<ProjectEntity>,
 ): AsyncGenerator<ProjectEntity, void, void> {
@@ -53,7 +53,7 @@ async function* inSlices(
   }
 }
 
-/** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
+/** The table `projects`. Ids belong to one tenant: another's are not shown and do not conflict. */
 /** Observer of changes for all caches of projects. */
 export interface ProjectObserver {
   /** A project may have another name or tier, or was deleted. */
@@ -233,7 +233,7 @@ export class ProjectTable implements Projects {
     await takeLimitLock(manager, 'projects', tenantId);
     const projects = manager.getRepository(ProjectEntity);
     if ((await projects.countBy({ tenantId })) < this.#max) return;
-    // another may have made the one that is wanted while the lock was waited for
+    // another transaction may have made the project while this one waited for the lock
     if (!(await projects.existsBy({ tenantId, name }))) throw new TooManyProjectsError(name, this.#max);
   }
 

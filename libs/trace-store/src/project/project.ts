@@ -39,7 +39,7 @@ export interface NewProjectDetails extends ProjectDetails {
   readonly referenceDatasetId?: string | undefined;
 }
 
-/** Projects that are wanted: those that meet every member. */
+/** Conditions on projects; all that are given must hold. */
 export interface ProjectSearch {
   readonly name?: string;
   readonly nameContains?: string;
@@ -83,8 +83,8 @@ export interface Projects {
   /** Newest first. */
   list(tenantId: string, search?: ProjectSearch): Promise<readonly Project[]>;
   /**
-   * Deletes the project: from then on neither it nor its runs are found, and its name is free. Their rows go afterwards,
-   * by this process and by `tidy()` of any. False when it was not there.
+   * Deletes the project: from then on it and its runs are not found, and its name is free. Their rows are
+   * removed afterwards, by this process and by `tidy()` of any. False when it did not exist.
    */
   delete(tenantId: string, id: string): Promise<boolean>;
   /**

@@ -32,7 +32,7 @@ export async function findRun(
   return { row, payloads: await payloads.get(db, row), feedbackStats: stats };
 }
 
-/** The same; with totals where they are asked for. */
+/** The same, with totals on request. */
 export async function readRun(
   pool: Pool,
   payloads: Pick<PayloadStore, 'get' | 'size'>,

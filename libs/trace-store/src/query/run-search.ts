@@ -3,7 +3,7 @@ import type { Instant } from '#lib/time';
 import type { PayloadField } from '../run/payload-field.js';
 import type { StoredRun } from '../run/stored-run.js';
 
-/** The last run of a page: where the next one begins. */
+/** The last run of a page: the next one begins after it. */
 export interface RunCursor {
   readonly startTime: Instant;
   readonly id: string;

@@ -30,7 +30,10 @@ export interface SearchRequest {
   readonly page: RunPageOptions;
 }
 
-/** One page of the runs of a tenant that are wanted. @throws PublicError bad_request when finding them takes too long */
+/**
+ * One page of the matching runs of a tenant.
+ * @throws PublicError bad_request when finding them takes too long
+ */
 export async function searchRuns(
   pool: Pool,
   payloads: Pick<PayloadStore, 'look' | 'getSome'>,
@@ -187,7 +190,7 @@ function placeConditions(
   const time = `${parameters.add(formatInstant(after.startTime))}::timestamptz`;
   const [id, traceId] = [parameters.add(after.id), parameters.add(after.traceId)];
   const way = order === 'ascending' ? '>' : '<';
-  // the first of them says which partitions are left
+  // the first of them shows which partitions are left
   return [
     `${table}.start_time ${way}= ${time} AND (${table}.start_time, ${table}.id, ${table}.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
   ];

@@ -46,7 +46,7 @@ interface ChildrenRow {
   readonly runs: string;
   /** Null without any run. */
   readonly ids: string | null;
-  /** Null where there is no run, or too many. */
+  /** Null when there is no run, or too many. */
   readonly project_id: string | null;
   readonly trace_id: string | null;
   readonly id: string;

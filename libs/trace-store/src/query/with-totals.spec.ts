@@ -201,7 +201,7 @@ describe('a trace of which something comes late, twice or in any order', () => {
       const { post, patch } = operationsOf(
         runs.map((run, at) => ({ ...run, at, project: at === 0 ? 'main' : run.project })),
       );
-      // usage that an update corrects, and what is sent again
+      // usage that an update corrects, and repeated usage
       const late = post
         .slice(1, 4)
         .map(({ run }) => ({ run, fields: { outputs: json({ usage: { total_tokens: 90 } }) } }));

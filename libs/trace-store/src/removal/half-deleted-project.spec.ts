@@ -27,7 +27,7 @@ const page = { order: 'ascending', limit: 10, fields: [], maxBytes: 1e6 } as con
 const judgement = (id: string): NewFeedback =>
   ({ id, runId: ROOT, key: 'k', score: 1, place: ['body'] }) as unknown as NewFeedback;
 
-/** Reads of every member that reads what belongs to runs, each with what it answers when nothing is there. */
+/** Reads of every member that reads data of runs, each with its answer when nothing is there. */
 const READS: Readonly<Record<string, readonly [none: unknown, read: Read]>> = {
   'projects.find': [undefined, (store, { projectId }) => store.projects.find(TENANT, { id: projectId })],
   'projects.findAll': [

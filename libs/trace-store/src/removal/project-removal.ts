@@ -34,7 +34,7 @@ const ROWS = [
   ['ingest_problem_counts', 'project_id = $2'],
 ] as const;
 
-/** Removes what is left of projects that were deleted. */
+/** Removes the remaining rows of projects that were deleted. */
 export class ProjectRemoval implements TenantWork {
   readonly what = 'removing rows of deleted projects';
   /** The last run that was removed, by project: rows before it are not searched again. */

@@ -38,7 +38,7 @@ export class Removals {
     this.#projects.begin();
   }
 
-  /** Completes what was begun by any process, and removes what has expired. */
+  /** Completes removals that any process has begun, and removes expired runs. */
   async complete(): Promise<void> {
     const { pool, log } = this.parts;
     await eachStep([

@@ -140,7 +140,7 @@ async function unmatched(
   }));
 }
 
-/** Tenants with an application that no process is at work on. */
+/** Tenants with an application that no process is performing. */
 export async function tenantsWithApplications(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ tenant_id: string }>(
     `SELECT DISTINCT tenant_id FROM price_applications

@@ -12,7 +12,7 @@ export interface NewPriceApplication {
 /** Runs that are priced again, and how far that came. */
 export interface PriceApplication extends NewPriceApplication {
   readonly id: string;
-  /** Start of the last run that was looked at. */
+  /** Start of the last run that was examined. */
   readonly reachedTime: Instant | undefined;
   /** Calls of models without costs of their senders. */
   readonly lookedAt: number;
@@ -27,7 +27,7 @@ export interface PriceApplication extends NewPriceApplication {
 
 /** A model whose runs have tokens and no cost. */
 export interface UnmatchedModel {
-  /** Undefined where senders named none. */
+  /** Undefined when senders named none. */
   readonly model: string | undefined;
   readonly provider: string | undefined;
   readonly runs: number;

@@ -45,9 +45,9 @@ function isSame(one: RunRow, other: RunRow): boolean {
 }
 
 /**
- * Prices stored runs by the table as it is now. A piece is a transaction: the application's row is locked, the next rows
- * in the order of the primary key are looked at, those that change are written with their difference in the statistics,
- * and the place that was reached is moved. So a kill loses a piece and nothing is counted twice.
+ * Prices stored runs by the current table. A piece is a transaction: the application's row is locked, the
+ * next rows in the order of the primary key are read, those that change are written with their difference in
+ * the statistics, and the position is moved. So a kill loses a piece and nothing is counted twice.
  */
 export class Repricing implements TenantWork {
   readonly what = 'pricing stored runs again';
@@ -156,7 +156,7 @@ function valuesOf(tenantId: string, pending: Pending): unknown[] {
   ];
 }
 
-/** The last row of the next piece; undefined where it is the last piece. */
+/** The last row of the next piece; undefined for the last piece. */
 async function lastOfPiece(db: Connection, tenantId: string, pending: Pending): Promise<Key | undefined> {
   const { rows } = await db.query<Key>({
     text: `SELECT r.start_time, r.id, r.trace_id FROM runs r

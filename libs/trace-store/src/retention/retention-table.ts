@@ -46,7 +46,7 @@ export async function readRetention(db: Queryable, tenantId: string): Promise<Re
   return rows[0] && parse(rows[0]);
 }
 
-/** Tenants whose runs may have expired, and that no other process is at work on. */
+/** Tenants whose runs may have expired, and that no other process is working on. */
 export async function tenantsDue(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ tenant_id: string }>(
     `SELECT tenant_id FROM trace_retention

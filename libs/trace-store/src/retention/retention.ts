@@ -26,7 +26,7 @@ export interface Retention {
    * that have expired by it.
    */
   set(tenantId: string, settings: RetentionSettings): Promise<void>;
-  /** Undefined where nothing was set: everything is kept. */
+  /** Undefined when nothing was set: everything is kept. */
   boundsOf(tenantId: string): Promise<RetentionBounds | undefined>;
   /** Makes a trace longlived, with the runs of it that are still to come. @returns false when it is not stored */
   upgrade(tenantId: string, traceId: string): Promise<boolean>;

@@ -4,7 +4,7 @@ import type { ArchivedRevision, RevisionArchive, RevisionOwner, RevisionSearch }
 /** Limits of the revisions of a deployment that are kept. */
 export interface RevisionBounds {
   readonly revisions: number;
-  /** Revisions that keep what they printed last, which may be half a megabyte each. */
+  /** Number of revisions that keep their last output, which may be half a megabyte each. */
   readonly withOutputs: number;
 }
 

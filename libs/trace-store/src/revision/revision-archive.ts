@@ -3,13 +3,13 @@ export interface ArchivedRevision {
   /** Id in the API. */
   readonly id: string;
   readonly number: number;
-  /** Word of the wire. */
+  /** Name in the API. */
   readonly status: string;
   /** JSON of the resource. */
   readonly object: string;
 }
 
-/** Whose revisions. */
+/** Owner of the revisions. */
 export interface RevisionOwner {
   readonly tenantId: string;
   /** Id in the API. */
@@ -29,13 +29,13 @@ export interface RevisionSearch {
 /** Revisions past the limit of the history of their deployments, which the API server holds no longer. */
 export interface RevisionArchive {
   /**
-   * Doing it again replaces what was stored of it. Afterwards the oldest of the deployment are dropped beyond 1,000, and
-   * the outputs of all but the newest 20 that have some.
-   * @param outputs JSON of what its containers and its build printed last
+   * Stores a revision; repeating it replaces the stored one. Afterwards the oldest of the deployment are
+   * dropped beyond 1,000, and the outputs of all but the newest 20 that have some.
+   * @param outputs JSON of the last output of its containers and its build
    */
   store(owner: RevisionOwner, revision: ArchivedRevision, outputs: string | undefined): Promise<void>;
   find(owner: RevisionOwner, id: string): Promise<ArchivedRevision | undefined>;
-  /** JSON of what it printed last; undefined where nothing is kept. */
+  /** JSON of its last output; undefined when nothing is kept. */
   findOutputs(owner: RevisionOwner, id: string): Promise<string | undefined>;
   /** Revisions by number, newest first. */
   list(owner: RevisionOwner, search: RevisionSearch): Promise<readonly ArchivedRevision[]>;

@@ -8,7 +8,7 @@ import type { Clock } from '#lib/time';
 export interface TenantWork {
   /** Name of the work, for logs of failures. */
   readonly what: string;
-  /** Tenants that have something to be done, and that no other process is at work on. */
+  /** Tenants that have pending work that no other process is doing. */
   tenants(): Promise<readonly string[]>;
   /** Does a bounded part of one tenant's work, and postpones parts that fail. */
   turn(tenantId: string): Promise<void>;

@@ -14,8 +14,8 @@ export type StandingCall = RunPlace & Pick<RunRow, 'parentRunIds'> & Partial<Pic
 const SKEW: Instant = MICROS_PER_HOUR;
 
 /**
- * Children of the run in row `o` that are in its project and trace. They are found by their parent: by the primary key,
- * which an equal project would make the planner choose, all runs of the time would be looked at.
+ * Children of the run in row `o` that are in its project and trace. They are found by their parent: by the
+ * primary key, which an equal project would make the planner choose, all runs of the time would be read.
  */
 const childrenOf = (o: string): string =>
   `(SELECT t.id, t.trace_id, t.project_id, ${hasUsageSql('t')} AS is_call FROM runs t

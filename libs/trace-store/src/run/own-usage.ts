@@ -43,8 +43,8 @@ export function withoutUsage(row: RunRow): RunRow {
 }
 
 /**
- * The run without a usage that is not its own: a parent that repeats the usage of the calls below it would be counted beside
- * them. A run whose type is not known yet keeps what it states.
+ * The run without a usage that is not its own: a parent that repeats the usage of the calls below it would be
+ * counted beside them. A run whose type is not known yet keeps its stated usage.
  */
 export function withOwnUsage(row: RunRow): RunRow {
   const { runType, usageDetails } = row;

@@ -239,7 +239,7 @@ export class PostgresPayloadStore implements PayloadStore {
 }
 
 interface Change {
-  /** The new value of a field: `v` has what came, `p` what is stored. */
+  /** The new value of a field: `v` has the received value, `p` the stored one. */
   readonly value: (field: string) => string;
   /** SQL that is true when that differs from the stored one. */
   readonly isChange: (field: string) => string;

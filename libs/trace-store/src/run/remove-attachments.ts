@@ -1,7 +1,10 @@
 import type { Connection } from '#lib/postgres';
 import type { RunPlace } from './run-place.js';
 
-/** Objects to which fewer runs refer now are looked at by the next tidying. Sorted: two removals wait instead of deadlocking. */
+/**
+ * Objects with fewer references are checked by the next tidying. Sorted: two removals wait instead of
+ * deadlocking.
+ */
 export const RELEASE = `locked AS (
     SELECT o.id FROM attachment_objects o
     WHERE o.tenant_id = $1 AND o.state = 'stored' AND o.id IN (SELECT object_id FROM gone)

@@ -7,7 +7,7 @@ import { findPlaces } from './run-keys.js';
 import { removeRows } from './remove-rows.js';
 import type { RunPlace } from './run-place.js';
 
-/** Takes away what belongs to these runs, all of one tenant and project; their keys are locked. */
+/** Removes rows that belong to these runs, all of one tenant and project; their keys are locked. */
 type Step = (client: Connection, runs: readonly RunPlace[]) => Promise<void>;
 
 /** Runs of one transaction: their payloads may be large, and exports and updates wait for no long lock. */

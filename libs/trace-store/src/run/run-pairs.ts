@@ -7,7 +7,7 @@ import { timeBounds, type RunPlace } from './run-place.js';
 /** `kind` of pairs that were taken from metadata; others are read from their payloads by `payload_pairs`. */
 const METADATA = 1;
 
-/** A short scalar of a run's metadata that filters look at. */
+/** A short scalar of a run's metadata that filters read. */
 export interface RunPair {
   readonly key: string;
   readonly value: string;

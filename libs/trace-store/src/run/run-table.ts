@@ -137,7 +137,7 @@ function time(value: Instant | undefined): string | undefined {
 }
 
 /**
- * Writes what may change of runs that are there; a row that is as it was is not written. Their keys are locked by the
+ * Writes the changing columns of existing runs; an unchanged row is not written. Their keys are locked by the
  * caller.
  * @param hasNewPayloads whether a run's payloads were changed: its row has the mark of that, too
  */
@@ -294,7 +294,7 @@ export async function markRoots(
 export interface ParentRow {
   readonly id: string;
   readonly traceId: string;
-  /** Undefined when it has more ancestors than were asked for. */
+  /** Undefined when it has more ancestors than the maximum. */
   readonly dottedOrder: string | undefined;
   /** True when its way to the root is known. */
   readonly isPlaced: boolean;

@@ -60,8 +60,8 @@ export interface RunChildren {
 export interface StoredRun {
   readonly row: RunRow;
   readonly payloads: RunPayloads;
-  /** Statistics of its feedback by key, as JSON text; absent when it has none or they were not asked for. */
+  /** Statistics of its feedback by key, as JSON text; absent when it has none or they were not requested. */
   readonly feedbackStats?: string | undefined;
-  /** Absent where they were not asked for, or the trace is too large for it. */
+  /** Absent when they were not requested, or the trace is too large for them. */
   readonly children?: RunChildren | undefined;
 }

@@ -75,7 +75,7 @@ function isNothing({ sums, counts }: Difference): boolean {
   return sums.every((sum) => sum === 0n) && counts.every((count) => count === 0);
 }
 
-/** Sum of a difference; null where nothing states it. */
+/** Sum of a difference; null when nothing states it. */
 function sumAt({ sums, counts }: Difference, at: number): string | null {
   return sums[at] === 0n && counts[at] === 0 ? null : String(sums[at]);
 }
@@ -140,8 +140,8 @@ export class TotalsChange {
   }
 
   /**
-   * Adds it to what is stored, and takes the usage from calls that are outside of others. The keys of all these runs are
-   * locked.
+   * Adds it to the stored totals, and takes the usage from calls that are outside of others. The keys of all
+   * these runs are locked.
    */
   async write(client: Connection, tenantId: string): Promise<void> {
     const shared = await this.#write(client, tenantId);
@@ -250,7 +250,7 @@ export function joinedTotalSql(row: string, column: TotalColumn, most: string): 
 /** Totals of one trace in one project, or of the runs below one. */
 export type TotalsRow = Readonly<Record<TotalColumn, string | null>>;
 
-/** The same as members of a run; where there is no row it has none. */
+/** The same as members of a run; without a row it has none. */
 export function usageOf(row: TotalsRow | undefined): Partial<RunRow> {
   const tokens = (text: string | null | undefined): number | undefined =>
     text === null || text === undefined ? undefined : Number(text);

@@ -25,7 +25,7 @@ export class ShareTable implements Shares {
     { id, projectId, traceId }: RunToShare,
   ): Promise<{ readonly token: string } | undefined> {
     return inTransaction(this.pool, async (client) => {
-      // locked: who deletes the run waits, and finds the share
+      // locked: a transaction that deletes the run waits, and finds the share
       const { rows: keys } = await client.query<Pick<Row, 'project_id' | 'trace_id'>>(
         `SELECT k.project_id, k.trace_id FROM ${KEYS} AND ${OF_PROJECT} AND ($4::uuid IS NULL OR k.trace_id = $4)
         ORDER BY k.trace_id LIMIT 2 FOR KEY SHARE`,

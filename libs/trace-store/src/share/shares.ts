@@ -16,7 +16,7 @@ export interface RunToShare {
   readonly traceId?: string | undefined;
 }
 
-/** Traces that are shared by links. A share goes with the runs of its trace. */
+/** Traces that are shared by links. A share is removed with the runs of its trace. */
 export interface Shares {
   /**
    * Shares the trace of a run, or answers the share that it has; undefined when the run does not exist.

@@ -24,7 +24,7 @@ DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
   WHERE t.span = ${SPAN.unfolded} LIMIT ${FOLDED_AT_ONCE} FOR UPDATE OF t SKIP LOCKED
 )) RETURNING ${SUMS_COLUMNS}`;
 
-/** Sums of the same hours or days. A row that is locked stays: who reads adds the two. */
+/** Sums of the same hours or days. A row that is locked stays: a reader adds the two. */
 const TAKE_FOLDED = `
 DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
   SELECT t.ctid FROM unnest($2::uuid[], $3::timestamptz[]) AS p(project_id, hour)

@@ -3,7 +3,10 @@ import type { Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { foldStatistics } from './fold-statistics.js';
 
-/** Batches of this process after which it folds what they have added: who reads adds up what is not folded. */
+/**
+ * Number of batches of this process after which it folds their sums: a reader adds up the rows that are not
+ * folded.
+ */
 const BATCHES = 200;
 
 /** Folds beside ingestion, one pass after the other. Tidying folds the rows that a process leaves behind. */

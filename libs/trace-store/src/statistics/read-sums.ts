@@ -26,7 +26,8 @@ const ROWS_AT_ONCE = 50;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * Days where whole days are asked for, hours at the ends, and what is not folded: in one statement, so of one moment.
+ * Days for the whole days of the range, hours at the ends, and the rows that are not folded: in one
+ * statement, so of one moment.
  * @param columns of the table, called `s`
  */
 function rowsQuery(

@@ -41,7 +41,7 @@ export function hourOf(time: Instant): Instant {
   return time - into;
 }
 
-/** A run with what it is summed by. */
+/** A run with the values of its key. */
 type KeyedRun = CountedRun & Pick<StatisticsKey, 'projectId' | 'isRoot' | 'runType'>;
 
 interface KeyedEntry {
@@ -58,7 +58,7 @@ function isSameKey(one: StatisticsKey, other: StatisticsKey): boolean {
   );
 }
 
-/** Sums by what they are of. */
+/** Sums by their keys. */
 export class KeyedSums {
   readonly #byKey = new Map<string, KeyedEntry>();
   /** Runs of a batch are mostly of one key: its text need not be made for each. */
@@ -167,11 +167,11 @@ export function newSumsRows(tenantId: string, runs: readonly KeyedRun[]): CopyPa
 }
 
 /**
- * Adds the difference that a change of runs makes, in the transaction that changes them. Their keys are locked by the
- * caller, so each difference is that of one change to the next.
- * @param before what is no more: rows as they were before an update or a deletion
- * @param after what is: rows as an update leaves them
- * @returns how many rows were added
+ * Adds the difference that a change of runs makes, in the transaction that changes them. Their keys are
+ * locked by the caller, so each difference is that of one change to the next.
+ * @param before rows as they were before an update or a deletion
+ * @param after rows as an update leaves them
+ * @returns the number of added rows
  */
 export function recordChange(
   client: Connection,

@@ -13,7 +13,7 @@ export interface SumsRow {
   readonly sums: string;
 }
 
-/** Adds a row to those of its key; where an hour is given, to those of that one. */
+/** Adds a row to those of its key; if an hour is given, to those of that one. */
 export function addSumsRow(sums: KeyedSums, row: SumsRow, hour?: Instant): void {
   const key = {
     projectId: row.project_id,

@@ -60,7 +60,7 @@ export function unitsOf(cost: string | undefined): bigint | undefined {
   return BigInt(whole + part.slice(0, 10).padEnd(10, '0'));
 }
 
-/** The number of runs of what `encode` has written, or of its beginning. */
+/** The number of runs in an encoding of `encode`, or in its beginning. */
 export function runsOf(encoded: Buffer): bigint {
   return readBig(encoded, { at: 0 });
 }
@@ -145,7 +145,7 @@ export class Sums {
     return Buffer.from(bytes);
   }
 
-  /** Adds what `encode` has written. */
+  /** Adds encoded sums. */
   addEncoded(bytes: Buffer): void {
     const at = { at: 0 };
     for (let total = 0; total < TOTALS.length; total++) this.addTotal(total, readBig(bytes, at));
@@ -160,7 +160,7 @@ export class Sums {
   }
 }
 
-/** Seven bits in a byte, the lowest first; the eighth says that more follow. */
+/** Seven bits in a byte, the lowest first; the eighth is set when more follow. */
 function writeWhole(bytes: number[], value: number): void {
   let left = value;
   while (left >= 0x80) {

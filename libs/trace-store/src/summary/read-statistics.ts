@@ -82,7 +82,10 @@ export function statisticsOfProjects(
   });
 }
 
-/** Sums of a time by project, root and type: whole hours as they are kept, what is left at both ends from the runs. */
+/**
+ * Sums of a time by project, root and type: whole hours as they are kept, the rest at both ends from the
+ * runs.
+ */
 async function sumsOf(
   client: Connection,
   tenantId: string,

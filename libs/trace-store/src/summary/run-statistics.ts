@@ -11,7 +11,7 @@ export interface RunStatistics {
   /** Numbers of runs, of those that failed, and of those whose first token is known. */
   readonly counts: Readonly<Record<'runs' | 'failed' | 'streamed', number>>;
   readonly tokens: Readonly<Record<'totalTokens' | 'promptTokens' | 'completionTokens', number>>;
-  /** Decimal texts; undefined where no run has a cost. */
+  /** Decimal texts; undefined when no run has a cost. */
   readonly costs: Readonly<Record<'totalCost' | 'promptCost' | 'completionCost', string>> | undefined;
   readonly percentiles: Readonly<Record<Measure, Percentiles>>;
   readonly lastStartTime: Instant | undefined;
@@ -19,7 +19,7 @@ export interface RunStatistics {
   readonly feedback?: ProjectFeedback | undefined;
 }
 
-/** Seconds, tokens, or a cost, within 0.8 %; undefined where no run has such a value. */
+/** Seconds, tokens, or a cost, within 0.8 %; undefined when no run has such a value. */
 export interface Percentiles {
   readonly p50: number | undefined;
   readonly p99: number | undefined;

@@ -4,7 +4,10 @@ import { filterSql } from '../filter/filter-sql.js';
 import { Parameters, runConditions } from '../query/run-conditions.js';
 import type { ThreadCursor, ThreadPageOptions, ThreadSearch } from './thread.js';
 
-/** Roots that are walked for one page; where they are not enough, the threads of the whole time are gathered. */
+/**
+ * Number of roots that are walked for one page; if they are not enough, the threads of the whole time are
+ * gathered.
+ */
 const MOST_ROOTS = 10_000;
 const ROOTS_AT_ONCE = 1_000;
 
@@ -26,7 +29,7 @@ type RootRow = Readonly<Record<'thread_id' | 'start_time' | 'id' | 'trace_id', s
 const ROOT = '(r.start_time, r.id, r.trace_id)';
 const NEWEST_FIRST = 'r.start_time DESC, r.id DESC, r.trace_id DESC';
 
-/** Condition on a row of `runs r` that is a root of the wanted threads. */
+/** Condition on a row of `runs r` that is a root of a matching thread. */
 export function rootCondition(tenantId: string, search: ThreadSearch, parameters: Parameters): string {
   const { projectId, threadId, from, to, filters } = search;
   return [
@@ -72,7 +75,7 @@ export async function countThreads(db: Queryable, tenantId: string, search: Thre
   return Number(rows[0]?.total ?? 0);
 }
 
-/** Roots from the newest on, or from where a page before has ended. */
+/** Roots from the newest on, or from the end of a page before. */
 class ThreadWalk {
   readonly #met = new Set<string>();
   /** Threads in their order. */

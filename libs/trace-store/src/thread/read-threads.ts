@@ -109,7 +109,7 @@ async function sumThreads(
 }
 
 /**
- * Roots that are wanted, by thread, with the payloads of the first and the last of them. Tokens and costs are the
+ * Matching roots, by thread, with the payloads of the first and the last of them. Tokens and costs are the
  * totals of their traces.
  */
 function sumsQuery(

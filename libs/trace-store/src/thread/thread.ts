@@ -28,7 +28,7 @@ export interface ThreadPageOptions {
   readonly isCounted?: boolean | undefined;
 }
 
-/** A conversation: traces of a project with the same thread id, as far as they are wanted. */
+/** A conversation: the matching traces of a project with the same thread id. */
 export interface Thread {
   readonly threadId: string;
   readonly traces: number;
@@ -51,7 +51,7 @@ export interface Thread {
   readonly totalTokens: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Decimal texts; undefined where no call has a cost. */
+  /** Decimal texts; undefined when no call has a cost. */
   readonly totalCost: string | undefined;
   readonly promptCost: string | undefined;
   readonly completionCost: string | undefined;
@@ -62,7 +62,7 @@ export interface Thread {
 }
 
 export interface ThreadPage {
-  /** The one whose last trace began last comes first. */
+  /** Threads sorted by the begin of their last trace, the newest first. */
   readonly threads: readonly Thread[];
   /** Number of threads on all pages; undefined unless they are to be counted. */
   readonly total: number | undefined;

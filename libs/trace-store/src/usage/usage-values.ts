@@ -11,8 +11,8 @@ const DIGITS = 10;
 const MOST_UNITS = 10n ** 18n;
 
 /**
- * Costs are NUMERIC(18,10); what does not fit is dropped rather than rounded beyond recognition. Computed in decimals: a
- * double has not all digits of a cost above 100,000.
+ * Costs are NUMERIC(18,10); a value that does not fit is dropped rather than rounded beyond recognition.
+ * Computed in decimals: a double has not all digits of a cost above 100,000.
  * @param value a text, or a number, whose shortest text has the digits that were sent
  */
 export function cost(value: unknown): string | undefined {

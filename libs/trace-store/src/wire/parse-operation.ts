@@ -58,7 +58,7 @@ const LIGHT = new Set([
 
 /** Members that clients send for each run and that say nothing new to the store. */
 const REDUNDANT = new Set(['child_runs', 'child_execution_order', 'execution_order', 'attachments']);
-/** Values that say nothing. */
+/** Values that carry no information. */
 const EMPTY = new Set(['null', '[]', '{}', '""', 'false']);
 /** Unknown members of one run that are named. */
 const MAX_UNKNOWN = 10;
@@ -178,7 +178,7 @@ interface PayloadFacts {
   readonly firstTokenTime?: Instant | undefined;
 }
 
-/** Walks through a payload once, to validate it and for what it says. @throws JsonSyntaxError */
+/** Walks through a payload once, to validate it and to collect its facts. @throws JsonSyntaxError */
 function* walk(field: PayloadField, json: Buffer, members: ModelMembers | undefined): JsonWalk<PayloadFacts> {
   switch (field) {
     case 'outputs':
@@ -194,7 +194,10 @@ function* walk(field: PayloadField, json: Buffer, members: ModelMembers | undefi
   }
 }
 
-/** The payload as valid JSON, with what it says; undefined where nothing is left of it. @throws JsonSyntaxError */
+/**
+ * The payload as valid JSON, with its facts; undefined when nothing is left of it.
+ * @throws JsonSyntaxError
+ */
 function* walked(
   reader: MemberReader,
   field: PayloadField,
@@ -326,13 +329,13 @@ function checkOrder(reader: MemberReader, id: string | undefined, order: DottedO
     );
 }
 
-/** An operation that can be stored, with what was done to make it so. */
+/** An operation that can be stored, with its repairs. */
 interface Parsed {
   readonly change: RunChange;
   readonly notes: readonly MemberNote[];
 }
 
-/** One that cannot, with every problem it has and what it says of its run. */
+/** One that cannot, with all its problems and the facts about its run. */
 interface Unparsed extends Partial<Pick<RunChange, 'id' | 'project'>> {
   readonly problems: readonly FieldProblem[];
 }

@@ -2,12 +2,18 @@ import { PublicError, type FieldProblem } from '#lib/errors';
 import { type ByteRange, eachItem, eachMember, expectEnd, type JsonWalk } from '#lib/json';
 import type { RunBatch, RunOperation } from './run-operation.js';
 
-/** Clients send a hundred at a time. Each costs many times its bytes in memory while it is looked at. */
+/**
+ * Maximum number of operations; clients send a hundred at a time. Each costs many times its bytes in memory
+ * while it is parsed.
+ */
 const MAX_OPERATIONS = 20_000;
 /** Far deeper than a run may be: a problem of one run must not refuse the others of its batch. */
 const SPLIT = { levels: 1000, isLenient: true };
 
-/** Two are known. A client must not fill time and memory with its own problems: the first so many are looked at. */
+/**
+ * Maximum number of members of a batch that are examined. Two are known, and a client must not fill time and
+ * memory with its own problems.
+ */
 const MAX_MEMBERS = 100;
 const MAX_NAME = 200;
 

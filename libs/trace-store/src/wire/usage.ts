@@ -103,7 +103,10 @@ function wholeOf({ counted, kinds, isApart }: Side, left: number | undefined): n
   return kinds > counted || isLeftOut ? counted + kinds : counted;
 }
 
-/** Names of what a member states and was not understood: itself, or numbers of kinds of tokens and costs in it. */
+/**
+ * Names of members that were not understood: the member itself, or numbers of kinds of tokens and costs in
+ * it.
+ */
 function unreadAt(name: string, value: unknown): readonly string[] {
   const snake = snakeCase(name);
   if (isObject(value) && snake.endsWith('_details')) {
@@ -180,16 +183,16 @@ export function hasFigures({ unread: _unread, ...figures }: Usage): boolean {
   return Object.values(figures).some((entry) => entry !== undefined);
 }
 
-/** The first that says something, else the first that was not understood. */
+/** The first that has figures, else the first that was not understood. */
 function firstUsage(found: readonly (Usage | undefined)[]): Usage | undefined {
   return found.find((usage) => usage && hasFigures(usage)) ?? found.find((usage) => usage !== undefined);
 }
 
 /** Parts of names that usages have. */
 const USAGE_NAMES = ['"usage', 'Usage"', '_usage"'].map((name) => Buffer.from(name));
-/** Generations of one run that are looked at. */
+/** Number of generations of one run that are examined. */
 const MAX_GENERATIONS = 1_000;
-/** Objects in one another in which usage is looked for: an answer, its message, what is serialized of it, its metadata. */
+/** Depth of objects in which usage is searched: an answer, its message, its serialized form, its metadata. */
 const MAX_DEPTH = 4;
 
 function hasUsage(bytes: Buffer, { start, end }: ByteRange): boolean {

@@ -11,7 +11,7 @@ export function* validatePayload(payload: Buffer): JsonWalk<undefined> {
   yield* validatingJson(payload, MAX_PAYLOAD_DEPTH);
 }
 
-/** White space behind a value that is left out; a scan goes over the rest. */
+/** White space behind a value that is left out; a scan skips the rest. */
 const MAX_SPACE = 65_536;
 
 /** The text without the white space around the value. @throws JsonSyntaxError */
