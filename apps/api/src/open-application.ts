@@ -54,7 +54,7 @@ export interface ApiApplication extends Stoppable {
   readonly mayUpgrade: (request: IncomingMessage) => boolean;
   /** Begins to serve, on a free port for 0; answers the port. */
   listen(address: ListenAddress): Promise<number>;
-  /** Serves for the time that settings say, and ends each connection with an answer; before `stop`. */
+  /** Serves for the drain time of the settings, and ends each connection with an answer; before `stop`. */
   drain(): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export async function openApplication(
   // the adapter's instance is typed for its own copy of the server's types
   const server = adapter.getInstance<FastifyInstance>();
   hosts.follow(application.get(AgentRoutes, { strict: false }));
-  // the server of the deployment judges the clients of what is routed to it
+  // the server of the deployment limits the clients of requests that are routed to it
   const concerns = (request: IncomingMessage): boolean => !hosts.mayUpgrade(request);
   limitServer(server.server, { limits, concerns, onCut: recordCuts(log, 'api') });
   observeRequests(server);

@@ -87,7 +87,7 @@ export class TlsFront implements Stoppable {
     return port;
   }
 
-  /** Answers what is under way, closes. */
+  /** Answers the requests in flight, closes. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancelLook();

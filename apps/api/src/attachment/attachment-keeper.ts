@@ -25,7 +25,7 @@ export interface SentAttachment {
 }
 
 export interface KeeperParts {
-  /** Undefined where none is configured: nothing is kept then. */
+  /** Undefined when none is configured: nothing is kept then. */
   readonly store: AttachmentStore | undefined;
   readonly table: Attachments;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export class AttachmentKeeper {
 
   /**
    * @returns the id of the object
-   * @throws NotKeptError with the reason; PublicError; what the pieces throw
+   * @throws NotKeptError with the reason; PublicError; errors of the pieces
    */
   async keep(tenantId: string, sent: SentAttachment): Promise<string> {
     const { store, table } = this.parts;

@@ -7,7 +7,7 @@ import type { AttachmentStore } from '../core/attachment-store.js';
 const EVERY_TEN_MINUTES = '5-59/10 * * * *';
 const AT_ONCE = 100;
 
-/** Deletes objects that no run refers to, and what is left of uploads that were not completed. */
+/** Deletes objects that no run refers to, and remains of uploads that were not completed. */
 export class AttachmentTidying {
   constructor(
     private readonly store: AttachmentStore | undefined,

@@ -36,7 +36,7 @@ export interface Reader {
 }
 
 export interface UrlParts {
-  /** Undefined where none is configured: no run has attachments then. */
+  /** Undefined when none is configured: no run has attachments then. */
   readonly store: AttachmentStore | undefined;
   readonly table: Pick<TraceStore['attachments'], 'ofRuns'>;
   readonly clock: Pick<Clock, 'now'>;

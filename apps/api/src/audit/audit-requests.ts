@@ -97,7 +97,7 @@ function actorOf(request: FastifyRequest): AuditActor {
   };
 }
 
-/** Ids of the path, and that of what was made. */
+/** Ids of the path, and that of the made object. */
 function idsOf({ params }: FastifyRequest, answer: JsonObject): Readonly<Record<string, string>> {
   const named = isJsonObject(params) ? Object.entries(params) : [];
   const { id } = answer;

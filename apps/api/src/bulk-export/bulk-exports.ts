@@ -46,7 +46,7 @@ export interface ExportHomes {
   readonly destinations: ResourceHome<BulkExportDestination>;
 }
 
-/** The newest exports of a project that an estimate looks at. */
+/** The newest exports of a project that an estimate reads. */
 const EARLIER_EXPORTS = 20;
 
 /** An export of one day takes a few seconds. */
@@ -55,10 +55,10 @@ const RETRY_AFTER_SECONDS = 30;
 /** Positions for answers that are not shown. */
 const NO_POSITIONS: ReadonlyMap<string, number> = new Map();
 
-/** Exports of a workspace: writes what should be, reads what is. */
+/** Exports of a workspace: writes the desired state, reads the actual one. */
 export class BulkExports {
   readonly #history: ExportHistory;
-  /** Refuses to make what is one too many; what an earlier request made is found whatever the number. */
+  /** Refuses to exceed the limit; an export of an earlier request is found whatever the number. */
   readonly #bounded: KeyedExports['home'];
 
   constructor(
@@ -85,7 +85,7 @@ export class BulkExports {
   }
 
   /**
-   * @param repeatKey of the caller: a request that repeats one is answered with what that one made
+   * @param repeatKey of the caller: a repeated request is answered with the export of the first
    * @throws PublicError conflict when another body was sent with the key; too_many
    */
   async create(caller: Caller, request: CreateExportRequest, repeatKey?: RepeatKey): Promise<ExportAnswer> {
@@ -103,7 +103,7 @@ export class BulkExports {
     const { draft, body, sign } = this.webhooks.prepare(plain, request.webhook ?? undefined);
     if (repeatKey) {
       const found = await repeatKey.createOnce(this.#keyed(this.#owner(caller)), draft, body);
-      // also of one whose first request ended before its Secret was made
+      // also of an export whose first request ended before its Secret was made
       if (!found.archived) await sign(found.bulkExport);
       return this.#render(caller, found);
     }

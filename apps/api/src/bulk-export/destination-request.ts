@@ -129,7 +129,9 @@ export class DeleteDestinationQuery {
   force?: boolean;
 }
 
-/** Body of `PATCH /api/v1/bulk-exports/destinations/{id}`; what it writes to cannot be changed. */
+/**
+ * Body of `PATCH /api/v1/bulk-exports/destinations/{id}`; the target of the destination cannot be changed.
+ */
 export class PatchDestinationRequest {
   @Text({ minLength: 1, maxLength: 256, isUnicode: true, about: 'For people' })
   display_name?: string | null;

@@ -73,7 +73,7 @@ function configOf(wire: DestinationConfigRequest): DestinationConfig {
   };
 }
 
-/** @throws PublicError invalid where both vocabularies say the same thing */
+/** @throws PublicError invalid when both vocabularies set the same field */
 function writeSettingsOf(wire: DestinationConfigRequest): Partial<DestinationConfig> {
   const words = wire.s3_additional_kwargs ?? {};
   const one = <T>(
@@ -100,7 +100,7 @@ function writeSettingsOf(wire: DestinationConfigRequest): Partial<DestinationCon
   };
 }
 
-/** Absent where nothing was given, so that a client finds what it sent. */
+/** Absent when nothing was given, so that a client finds the same as it sent. */
 function s3Arguments(config: DestinationConfig): S3ArgumentsAnswer | null {
   const words = {
     ...(config.serverSideEncryption === undefined
@@ -238,7 +238,7 @@ export class Destinations {
         return { ...current, metadata: { ...current.metadata, annotations } };
       });
     await this.home.delete(found, isForced ? undefined : (current) => this.#mustBeUnused(current));
-    // the controller takes its finalizer off; a caller does not find afterwards what is deleted
+    // the controller removes its finalizer; a caller does not find deleted destinations afterwards
     const untilMs = this.clock.monotonicMs() + DELETE_WAIT_MS;
     while (this.home.find(namespace, id) && this.clock.monotonicMs() < untilMs)
       await this.clock.sleep(TEST_LOOK_MS);
@@ -299,7 +299,9 @@ export class Destinations {
     throw new PublicError('bad_request', `${message}: ${advice}`);
   }
 
-  /** A Secret that was made for a resource goes with it, or goes at once when the resource was not written. */
+  /**
+   * A Secret that was made for a resource is deleted with it, or at once when the resource was not written.
+   */
   async #orCleanUp(
     written: Promise<BulkExportDestination>,
     namespace: string,

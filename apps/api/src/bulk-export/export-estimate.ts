@@ -4,7 +4,10 @@ import { formatInstant, type Instant, instantOf, parseInstant } from '#lib/time'
 import type { ExportCount } from '#lib/trace-store';
 import type { ExportEstimateAnswer } from './export-answer.js';
 
-/** Rows that earlier exports must have together: of fewer, what each file has beside its rows counts for too much. */
+/**
+ * Minimum number of rows that earlier exports must have together: with fewer, the overhead of each file
+ * counts for too much.
+ */
 const LEAST_ROWS = 1_000;
 /** The same for their speed: of fewer, the start of the workers is most of the time. */
 const LEAST_TIMED_ROWS = 10_000;
@@ -63,7 +66,7 @@ export interface ExportFigures {
   readonly measuredExports: number;
 }
 
-/** @param earlier exports of the project; those with other columns or files say nothing of this one */
+/** @param earlier exports of the project; those with other columns or files are ignored */
 export function exportFigures(spec: BulkExportSpec, earlier: readonly BulkExport[]): ExportFigures {
   const alike = earlier.filter(
     (one) => exportWireStatus(one) === 'COMPLETED' && (one.status?.rows ?? 0) > 0 && isAlike(spec, one.spec),
@@ -116,7 +119,7 @@ export function renderEstimate(
     windows,
     runs,
     rows,
-    // what has not ended gets more
+    // a window that has not ended gets more rows
     exact: isExact && window.end <= instantOf(now),
     bytes: Math.round(rows * bytesPerRow),
     bytes_per_row: Math.round(bytesPerRow),

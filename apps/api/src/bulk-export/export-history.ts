@@ -28,7 +28,7 @@ interface WantedExports extends Omit<ArchiveSearch, 'except' | 'after'> {
   readonly after?: FoundExport | undefined;
 }
 
-/** Whose exports: one namespace of the API server, one tenant of the archive. */
+/** Owner of the exports: one namespace of the API server, one tenant of the archive. */
 export interface ExportOwner {
   readonly tenantId: string;
   readonly namespace: string;
@@ -135,7 +135,7 @@ export class ExportHistory {
     return [...live, ...(await eachInTurn(archived, (one) => ofArchive(one).bulkExport))];
   }
 
-  /** A page of those that are wanted of both, newest first. */
+  /** A page of the matching exports of both, newest first. */
   async list(
     { tenantId, namespace }: ExportOwner,
     { isListed, after: last, ...search }: WantedExports,

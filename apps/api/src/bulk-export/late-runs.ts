@@ -21,7 +21,7 @@ const UNKNOWN: Readonly<Record<UnknownLate, 'too_long' | 'no_mark'>> = {
   'no mark': 'no_mark',
 };
 
-/** An export whose late runs are asked for, with its runs by the time of their window. */
+/** An export for a count of its late runs, with its runs by the time of their window. */
 export interface FormerExport {
   readonly bulkExport: BulkExport;
   readonly runs: readonly BulkExportRun[];
@@ -29,7 +29,7 @@ export interface FormerExport {
 
 /**
  * Counts the late runs of an export, by day.
- * @throws PublicError bad_request for an export that has none, not_found where its project was deleted
+ * @throws PublicError bad_request for an export that has none, not_found when its project was deleted
  */
 export async function reportLateRuns(
   { exportCounts, projects }: Pick<TraceStore, 'exportCounts' | 'projects'>,
@@ -64,7 +64,7 @@ export async function reportLateRuns(
 /**
  * The export of the late runs of an export.
  * @param keepsWebhook whether the webhook of that one can still be called as it asks
- * @throws PublicError bad_request for an export that has none, or of which is not known what it has read
+ * @throws PublicError bad_request for an export that has none, or whose read rows are unknown
  */
 export async function lateExportDraft(
   { exportProgress }: Pick<TraceStore, 'exportProgress'>,

@@ -13,8 +13,8 @@ export class AnswerBudget extends Admission {
   }
 
   /**
-   * Sends an answer; what it holds is given back once its caller has it, or has gone.
-   * @param produce makes the answer, and says what it holds before it does
+   * Sends an answer; its memory is released once its caller has it, or has gone.
+   * @param produce makes the answer, and counts its memory before it does
    */
   async send(
     reply: FastifyReply,

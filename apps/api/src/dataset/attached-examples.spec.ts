@@ -75,7 +75,7 @@ async function bytesOf(id: string): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(read);
 }
 
-/** Tidies as if an hour had gone by, and counts what is left. */
+/** Tidies as if an hour had gone by, and counts the rest. */
 async function objectsLeft(): Promise<number> {
   await db.query('UPDATE attachment_objects SET check_after = now() WHERE check_after IS NOT NULL');
   await api.services.attachmentTidying.tidy();
@@ -131,7 +131,7 @@ describe('an example with attachments', () => {
       'attachment.letter': '200 text/plain é',
       'attachment.more': '200 text/csv a,b',
     });
-    // a change that says nothing of them leaves them, one that changes nothing makes no version
+    // a change without them leaves them, one that changes nothing makes no version
     await client.updateExample({ id, dataset_id: dataset.id, inputs: { n: 2 } });
     const { modified_at: now } = await client.readExample(id);
     await client.updateExample({

@@ -25,7 +25,7 @@ describe('an evaluation', () => {
 
   beforeAll(() => {
     client = new Client({ apiUrl: api.url, apiKey: tenant.key });
-    // what the client says on its way
+    // the client's console output
     for (const method of ['log', 'error', 'warn'] as const)
       jest.spyOn(console, method).mockImplementation(() => undefined);
   });

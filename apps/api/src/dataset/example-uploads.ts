@@ -15,7 +15,7 @@ import { ExampleAttachmentIntake, WrongPartError } from './example-attachments.j
 
 /** Maximum number of examples per request, which is one version of the dataset and one transaction. */
 const MAX_EXAMPLES = 10_000;
-/** Inputs and outputs of an example together are no longer, nor is one of them. */
+/** Maximum size of inputs and outputs of an example together, and so of each. */
 const MAX_PART_BYTES = 16_777_216 + 65_536;
 /** Maximum size of one attachment; the same as for those of runs. */
 const MAX_ATTACHMENT_BYTES = 67_108_864;

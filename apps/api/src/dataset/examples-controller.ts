@@ -74,7 +74,7 @@ export class ExamplesController {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const found = await this.lists.find(caller.tenantId, query);
       const pieces = this.lists.pieces({ caller, origin, account }, found);
-      // what does not fit is refused before the answer begins
+      // an answer over the limit is refused before it begins
       const first = await pieces.next();
       return Readable.from(jsonList(first, pieces), { objectMode: false });
     });

@@ -65,7 +65,7 @@ export class ExperimentRunsController {
         },
       });
       const pieces = this.runs.pieces({ caller, origin, account }, found, RUN_FIELDS);
-      // what is wrong with the request is found with the first piece, before the answer begins
+      // problems of the request are found with the first piece, before the answer begins
       return Readable.from(jsonList(await pieces.next(), pieces), { objectMode: false });
     });
   }

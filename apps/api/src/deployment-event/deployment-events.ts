@@ -29,8 +29,8 @@ export class DeploymentEvents {
   }
 
   /**
-   * The newest, newest last. All events of the namespace are read for it, a page at a time, and no more are held than are
-   * wanted.
+   * The newest events, newest last. All events of the namespace are read for it, a page at a time, and no
+   * more are held than needed.
    * @param signal aborted when the reader has gone
    * @throws PublicError not_found
    */

@@ -31,13 +31,13 @@ import { MAX_PODS, type PodList, PodLists } from './pod-lists.js';
 
 /** Maximum size of the lines of one answer that does not follow. */
 const MAX_BYTES = 4_194_304;
-/** Containers whose logs are read at once. */
+/** Maximum number of containers whose logs are read at once. */
 const MAX_SOURCES = 64;
 const HEARTBEAT_MS = 15_000;
 /** Then the reader asks again, and its key is looked at again. */
 const MAX_FOLLOW_MS = 3_600_000;
 const CUT = `the logs of ${MAX_PODS} pods are looked at; name a pod for others`;
-/** Named where there is no such container. */
+/** Maximum number of containers that an error names when the requested one does not exist. */
 const MAX_NAMES = 32;
 
 /** A request for logs. */
@@ -51,7 +51,7 @@ export interface LogRequest {
 
 type Client = Pick<KubeClient, 'podLogs' | 'pages' | 'find'>;
 
-/** A target and what was found of it. */
+/** A target and its found objects. */
 interface Found {
   readonly logged: LoggedObjects;
   readonly list: PodList;
@@ -76,7 +76,7 @@ export class DeploymentLogs {
 
   /**
    * The records of an answer, as many at once as there are.
-   * @throws what is wrong with the request, before there is one
+   * @throws errors of the request, before the first record
    */
   async open(request: LogRequest): Promise<AsyncIterable<readonly LogRecord[]>> {
     const { caller, target, query, signal } = request;

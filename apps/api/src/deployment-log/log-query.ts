@@ -10,7 +10,7 @@ const MAX_TAIL = 10_000;
 const SINCE = 'Input should be a duration (30s, 10m, 2h) or an RFC 3339 time';
 
 /**
- * The time from which lines are wanted, as `lineTime` has it.
+ * The time from which lines are requested, in the form of `lineTime`.
  * @returns undefined for a text that is neither a duration nor a time
  */
 export function parseSince(text: string, now: Date): string | undefined {

@@ -41,7 +41,7 @@ export const PLAIN_TEXT: LogFormat = {
   },
 };
 
-/** Plain text for those who ask for that before anything else, else JSON lines. */
+/** Plain text for clients that prefer it, else JSON lines. */
 export function formatFor(accept: string | undefined): LogFormat {
   const wanted = (accept ?? '').split(',').map((range) => range.split(';')[0]?.trim().toLowerCase());
   const text = wanted.indexOf('text/plain');

@@ -19,27 +19,27 @@ import type { Deployments } from '../deployment/deployments.js';
 import type { LogsQuery } from './log-query.js';
 import type { PodSelection } from './pod-lists.js';
 
-/** Whose logs are asked for. */
+/** Target of a request for logs. */
 export interface LogTarget {
   readonly deploymentId: string;
   /** Absent: the whole deployment. */
   readonly revisionId?: string;
 }
 
-/** The objects that a target means, as they were when it was asked for. */
+/** The objects of a target, as they were at the time of the request. */
 export interface LoggedObjects {
   readonly namespace: string;
   /** Undefined for a revision that was never made: it has no pods. */
   readonly labelSelector: string | undefined;
-  /** Whose kept output belongs to the answer, once its pods are gone. */
+  /** Revision whose kept output belongs to the answer, once its pods are gone. */
   readonly failed: AgentRevision | undefined;
-  /** Whose build from git belongs to the answer: its log is kept once its pod is gone. */
+  /** Revision whose build from git belongs to the answer: its log is kept once its pod is gone. */
   readonly built: AgentRevision | undefined;
   /** Archived output of a revision in the archive. */
   readonly archived: readonly ConfigMap[] | undefined;
   /** Title for people, such as `revision weather-00003`. */
   readonly title: string;
-  /** Why there may be no lines; undefined where nothing is known. */
+  /** Reason why there may be no lines; undefined when it is unknown. */
   readonly reason: string | undefined;
 }
 
@@ -86,7 +86,7 @@ export async function findLogged(
   };
 }
 
-/** The pods of a target, or the one of them that is asked for. */
+/** The pods of a target, or the requested one of them. */
 export function selectionOf(
   { namespace, labelSelector }: LoggedObjects,
   { pod }: Pick<LogsQuery, 'pod'>,

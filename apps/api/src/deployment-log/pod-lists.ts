@@ -45,9 +45,9 @@ interface Shared {
 }
 
 /**
- * Lists of pods for the readers of logs. All readers of the same pods share one list, a namespace has one under way at a
- * time and rests after it, and of each pod the little is kept that logs need: the objects may be large, and who follows
- * logs looks at them for hours.
+ * Lists of pods for the readers of logs. All readers of the same pods share one list, a namespace has one in
+ * flight at a time and pauses after it, and only the parts of each pod that logs need are kept: the objects
+ * may be large, and a reader that follows logs needs them for hours.
  */
 export class PodLists {
   readonly #shared = new Map<string, Shared>();

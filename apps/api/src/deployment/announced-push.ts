@@ -38,7 +38,10 @@ export function announcedPush(headers: HookHeaders, body: JsonObject): Announced
   return { ref, repositories: new Set(repositories) };
 }
 
-/** A repository whatever the scheme, the login and the ending of its address; undefined for what is no address. */
+/**
+ * A repository regardless of the scheme, the login and the ending of its address; undefined for a text that
+ * is not an address.
+ */
 export function repositoryName(address: string): string | undefined {
   if (!URL.canParse(address)) return undefined;
   const { host, pathname } = new URL(address);

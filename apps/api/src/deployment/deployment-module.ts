@@ -22,7 +22,7 @@ import { PushHooksController } from './push-hooks-controller.js';
 
 /** Calls of one integration: as many at once, and on average. */
 const PUSHES = { capacity: 60, perSecond: 1 };
-/** Integrations whose calls are counted; the longest unheard are forgotten. */
+/** Number of integrations whose calls are counted; those without calls for longest are forgotten. */
 const MAX_INTEGRATIONS = 10_000;
 
 const RULES = Symbol('DeploymentRules');

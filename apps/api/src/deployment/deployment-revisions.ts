@@ -32,7 +32,7 @@ interface Origin {
   readonly secretsRef: SecretsRef | null;
 }
 
-/** Revisions of deployments: those that are made, asked for, skipped or archived. */
+/** Revisions of deployments: made, requested, skipped and archived ones. */
 export class DeploymentRevisions {
   constructor(
     private readonly homes: Pick<DeploymentHomes, 'deployments' | 'secrets'>,
@@ -41,7 +41,7 @@ export class DeploymentRevisions {
     private readonly clock: Clock,
   ) {}
 
-  /** Makes a revision of what the deployment is, or of what the request changes of it. */
+  /** Makes a revision of the deployment's current spec, with the changes of the request. */
   async create(
     caller: Caller,
     id: string,
@@ -79,7 +79,7 @@ export class DeploymentRevisions {
     const deployment = this.deployments.find(caller, id);
     const held = this.history.held(deployment).find((one) => idOf(one) === revisionId);
     if (held) return renderRevision(held, deployment);
-    // what was asked for just now needs no database
+    // a revision that was requested just now needs no database
     const pending = pendingRevision(deployment);
     if (pending?.id === revisionId) return renderPendingRevision(deployment, pending);
     const unmade = (await this.#unmade(caller, deployment)).find((one) => one.id === revisionId);
@@ -176,7 +176,9 @@ export class DeploymentRevisions {
     return revisionNotFound(revisionId, await this.history.countLost(caller.tenantId, deployment));
   }
 
-  /** The one that was asked for last, and those that were passed over before they were made, newest first. */
+  /**
+   * The revision that was requested last, and those that were superseded before they were made, newest first.
+   */
   async #unmade(
     caller: Caller,
     deployment: AgentDeployment,

@@ -144,8 +144,8 @@ export function patchSpec(
 }
 
 /**
- * The spec after a redeploy: image, resources and variables are those of the revision again, so that the next PATCH of
- * anything else does not bring back what was left behind.
+ * The spec after a redeploy: image, resources and variables are those of the revision again, so that the next
+ * PATCH of anything else does not restore the former ones.
  * @param secretsRef the Secret with the variables of the revision; undefined: it has none, null: as it is
  */
 export function redeployedSpec(

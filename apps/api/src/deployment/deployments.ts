@@ -62,7 +62,7 @@ export interface DeploymentRules {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Deployments of a workspace: writes what should be, reads what is. */
+/** Deployments of a workspace: writes the desired state, reads the actual one. */
 export class Deployments {
   constructor(
     private readonly homes: DeploymentHomes,
@@ -150,7 +150,7 @@ export class Deployments {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const { name_contains: part, status, deployment_type: type, deployment_ids: ids } = query;
     const { image_version: version } = query;
-    // deployments have no tags: none has those that are asked for
+    // deployments have no tags: none has the requested ones
     const isNone = (query.tag_value_ids ?? []).length > 0;
     const found = (isNone ? [] : this.homes.deployments.list(namespace))
       .filter((one) => part === undefined || wireName(one).toLowerCase().includes(part.toLowerCase()))
@@ -162,7 +162,7 @@ export class Deployments {
     return { ...page, resources: await Promise.all(page.resources.map((one) => this.render(caller, one))) };
   }
 
-  /** @param conditions what must hold, and whether a revision is made in any case */
+  /** @param conditions that must hold, and whether a revision is made in any case */
   async update(
     caller: Caller,
     id: string,

@@ -148,7 +148,7 @@ export class Integrations {
   }
 }
 
-/** All but what is secret. */
+/** All members but the secret ones. */
 function answerOf(id: string, { name, host, webhookSecret }: GitIntegration): IntegrationAnswer {
   return { id, name, host, has_webhook: webhookSecret !== undefined };
 }

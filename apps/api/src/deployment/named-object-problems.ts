@@ -30,8 +30,8 @@ const LISTS = [
 ] as const;
 
 /**
- * Secrets and claims that a resource spec names and that are refused by their names. The controller judges the others, by
- * what they hold, and reports in the same words.
+ * Secrets and claims that a resource spec names and that are refused by their names. The controller judges
+ * the others, by their contents, and reports in the same words.
  */
 export async function namedObjectProblems(
   spec: ResourceSpecRequest,

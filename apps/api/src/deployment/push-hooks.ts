@@ -41,15 +41,15 @@ export interface PushHookParts {
 }
 
 /**
- * Hears of pushes from git hosts. A call that its host has signed brings the next look at the branch forward, for each
- * deployment that follows it; what the call says of commits counts for nothing, and a call that is lost costs a minute.
+ * Receives announcements of pushes from git hosts. A signed call brings the next look at the branch forward,
+ * for each deployment that follows it; the commits in the call are ignored, and a lost call costs a minute.
  */
 export class PushHooks {
   constructor(private readonly parts: PushHookParts) {}
 
   /**
-   * @returns how many deployments look at their branch because of it
-   * @throws PublicError unauthenticated, the same for everything that does not fit; too_many; invalid
+   * @returns the number of deployments that look at their branch because of it
+   * @throws PublicError unauthenticated, the same for every mismatch; too_many; invalid
    */
   async hear(call: HookCall): Promise<number> {
     const { wrongSignatures, pace, workspaces, deployments } = this.parts;

@@ -131,8 +131,8 @@ function silence({ status }: Pick<AgentDeployment, 'status'>): StatusReason | un
 }
 
 /**
- * The status of a revision on the wire. One that has just begun to serve is still on its way until the deployment says
- * so too: a caller that waited for `DEPLOYED` then finds the active revision and the URL in it.
+ * The status of a revision in the API. One that has just begun to serve is still pending until the deployment
+ * reports it too: a caller that waited for `DEPLOYED` then finds the active revision and the URL in it.
  */
 export function shownRevisionStatus(
   revision: AgentRevision,
@@ -182,7 +182,7 @@ export function renderRevision(
   };
 }
 
-/** A revision that was asked for and will never be made, since another was asked for before. */
+/** A revision that was requested and will never be made, since another was requested before. */
 export function renderSuperseded(
   deployment: AgentDeployment,
   superseded: SupersededRevision,

@@ -12,7 +12,7 @@ export interface HistoryPart {
   readonly limit: number;
 }
 
-/** A deployment, with what the API server held of its revisions at one moment, newest first. */
+/** A deployment, with its revisions in the API server at one moment, newest first. */
 export interface HeldRevisions {
   readonly deployment: AgentDeployment;
   readonly held: readonly AgentRevision[];
@@ -64,7 +64,7 @@ export class RevisionHistory {
     return outputs === undefined ? undefined : (parseJson(outputs) as readonly ConfigMap[]);
   }
 
-  /** @param isListed the status that is wanted, of those that the API server holds */
+  /** @param isListed selects revisions of the API server by their status */
   async list(
     tenantId: string,
     { deployment, held }: HeldRevisions,

@@ -8,7 +8,10 @@ import { pendingRevision } from './pending-revision.js';
  * looked. Their ids were given to callers, who may still ask for them.
  */
 
-/** Annotations have an end; who asks for an older one than these has not asked for long. */
+/**
+ * Maximum number of kept revisions, since the size of annotations is limited; a caller that asks for an older
+ * one has not asked for long.
+ */
 const MOST_KEPT = 20;
 
 export interface SupersededRevision extends Pick<RevisionRequest, 'id' | 'at'> {
@@ -49,7 +52,7 @@ export function supersededRevisions({ metadata }: AgentDeployment): readonly Sup
   }
 }
 
-/** The annotations once another revision is asked for. */
+/** The annotations once another revision is requested. */
 function annotationsAfterRequest(deployment: AgentDeployment): Readonly<Record<string, string>> {
   const pending = pendingRevision(deployment);
   const annotations = deployment.metadata.annotations ?? {};

@@ -11,8 +11,8 @@ header p { margin: .3rem 0; color: #5c6570; }
 `;
 
 /**
- * Loads the explorer, and adds the key to what the explorer sends. The key is in the field alone: not in an address, not
- * in what the browser keeps, and not in the curl lines on the screen.
+ * Loads the explorer, and adds the key to the explorer's requests. The key is in the field alone: not in an
+ * address, not in the browser's storage, and not in the curl lines on the screen.
  */
 const SCRIPT = `
 'use strict';
@@ -49,8 +49,8 @@ function hashOf(text: string): string {
 }
 
 /**
- * Scripts: the page's own, and what that loads. Requests: the api alone, so that the key can go nowhere else. Images
- * are those that the style sheet holds.
+ * Scripts: the page's own, and those that it loads. Requests: the api alone, so that the key can go nowhere
+ * else. Images are those in the style sheet.
  */
 export const EXPLORER_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',

@@ -19,7 +19,7 @@ const MAX_CATEGORIES = 100;
 const MAX_NUMBER = 1e15;
 const NUMBER = { min: -MAX_NUMBER, max: MAX_NUMBER };
 
-/** A value of feedback with what it is called. */
+/** A value of feedback with its label. */
 export class FeedbackCategory {
   @Decimal({ required: true, ...NUMBER })
   value: number;

@@ -21,7 +21,7 @@ interface FeedbackPart {
 
 const pipe = new RequestPipe();
 
-/** Feedback that came in parts of a multipart body; what is wrong with one part refuses that one alone. */
+/** Feedback that came in parts of a multipart body; a problem of one part refuses that part alone. */
 export async function readFeedbackParts(parts: readonly FeedbackPart[]): Promise<{
   readonly feedback: readonly NewFeedback[];
   readonly problems: readonly FieldProblem[];

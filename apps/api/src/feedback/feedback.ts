@@ -71,7 +71,7 @@ export class Feedback {
     return found ?? [];
   }
 
-  /** A deployment's own key reaches its project alone: nothing, where that does not exist. */
+  /** A deployment's own key reaches its project alone: nothing, if the project does not exist. */
   async #within<T>(caller: Caller, work: (own: string | undefined) => Promise<T>): Promise<T | undefined> {
     if (caller.scope !== 'deployment') return work(undefined);
     const own = await this.store.projects.find(caller.tenantId, { name: caller.project });
@@ -79,7 +79,7 @@ export class Feedback {
   }
 }
 
-/** Null stays null: it takes away what is stored. */
+/** Null stays null: it removes the stored value. */
 function text(value: unknown): string | null | undefined {
   return value === null ? null : jsonText(value);
 }

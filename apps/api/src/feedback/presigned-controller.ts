@@ -81,7 +81,7 @@ export class PresignedController {
     @Query() query: TokenFeedbackQuery,
     @Req() request: FastifyRequest,
   ): Promise<RecordedAnswer> {
-    // programs that show links ask for the head of what they lead to
+    // programs that preview links send HEAD to their targets
     if (request.method !== 'HEAD') await this.presigned.record(token, query);
     return RECORDED;
   }

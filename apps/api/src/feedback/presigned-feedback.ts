@@ -24,7 +24,7 @@ export type PresignedContent = Pick<
   'score' | 'value' | 'correction' | 'comment' | 'metadata'
 >;
 
-/** Feedback without a key: tokens that callers hand out, and what comes back with them. */
+/** Feedback without a key: tokens that callers hand out, and the feedback that is given with them. */
 export class PresignedFeedback {
   readonly #uses: TokenBuckets;
 

@@ -97,8 +97,8 @@ export class ResourceHome<T extends KubeObject> {
   }
 
   /**
-   * Asks for deletion; returns when the informer knows of it.
-   * @param judge throws for an object that must stay; what it has judged is what is deleted
+   * Requests a deletion; returns when the informer knows of it.
+   * @param judge throws for an object that must stay; exactly the version that it has judged is deleted
    */
   async delete(object: T, judge?: (object: T) => void): Promise<void> {
     const { name, namespace = '', uid, resourceVersion } = object.metadata;

@@ -16,7 +16,7 @@ export class RestingTurns {
 
   constructor(private readonly clock: Pick<Clock, 'monotonicMs' | 'after'>) {}
 
-  /** @throws what `work` throws, or what `signal` was aborted with before its turn */
+  /** @throws errors of `work`, or the reason with which `signal` was aborted before its turn */
   async take<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(owner);
     const rested = Promise.withResolvers<void>();

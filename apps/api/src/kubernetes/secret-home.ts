@@ -3,7 +3,7 @@ import { isNotFound, type KubeClient } from '#lib/kube';
 import { type KubeObject, LABEL, MANAGED_BY, SECRET_TYPE, SECRETS } from '#lib/resources';
 import type { Clock } from '#lib/time';
 
-/** Written into `LABEL.component` of Secrets that hold what users sent. */
+/** Value of `LABEL.component` of Secrets that hold data of users. */
 export type SecretPurpose = 'user-secrets' | 'destination-credentials' | 'webhook-secret';
 
 const TYPES: Readonly<Record<SecretPurpose, string>> = {
@@ -23,7 +23,9 @@ const MAX_KNOWN = 5_000;
 
 /** Secrets with values that users sent. They go in, only names come out. */
 export class SecretHome {
-  /** A list asks for a hundred: one namespace takes half of all reads at most. */
+  /**
+   * Limit of concurrent reads: a list asks for a hundred, and one namespace takes half of all reads at most.
+   */
   readonly #turns = new Admission({ capacity: READS_AT_ONCE, halves: true });
   readonly #known = new Map<string, { readonly names: readonly string[]; readonly untilMs: number }>();
 
@@ -93,7 +95,7 @@ export class SecretHome {
     return (await this.#turns.run(place.namespace, () => this.client.find(SECRETS, place))) !== undefined;
   }
 
-  /** Names of what is in the Secret; none when it does not exist. */
+  /** Names of the Secret's entries; none when it does not exist. */
   async names(place: Place): Promise<readonly string[]> {
     const key = keyOf(place);
     const known = this.#known.get(key);

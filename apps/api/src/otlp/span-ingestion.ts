@@ -33,7 +33,7 @@ const PROBLEMS_IN_MESSAGE = 3;
 /** Result of an export: `rejected` spans were not stored. */
 export interface StoredSpans {
   readonly rejected: number;
-  /** Why, and what was left out of others; empty when there is nothing to say. */
+  /** Reason, and the parts that other spans lost; empty when there is none. */
   readonly message: string;
 }
 

@@ -20,7 +20,7 @@ export class PageText {
 
   constructor(
     readonly span: Span,
-    /** The run that was asked for. */
+    /** The requested run. */
     readonly here: string | undefined,
   ) {}
 

@@ -1,7 +1,7 @@
 import { escapeHtml } from './html.js';
 import { renderDocument } from './page-document.js';
 
-/** A page to which a person who signed in is led; nothing outside of the pages. */
+/** A page that a person who signed in is redirected to; nothing outside of the pages. */
 const PAGE_PATH = /^\/o(?:\/[\w-]+)*(?:\?[\w=&.%~-]*)?$/;
 
 /** @returns undefined for anything but the address of a page of this api */
@@ -9,7 +9,7 @@ export function pagePathOf(text: string | undefined): string | undefined {
   return text !== undefined && text.length <= 2_000 && PAGE_PATH.test(text) ? text : undefined;
 }
 
-/** Asks for a key. */
+/** A page that asks for a key. */
 export function renderSignIn(to: string | undefined, problem?: string): Buffer {
   const said = problem === undefined ? '' : `<p class="error" role="alert">${escapeHtml(problem)}</p>`;
   // links of other sites come without the cookie, which is sent from here
@@ -32,7 +32,7 @@ ${again}`,
 /** Form above the pages of a signed-in reader. */
 export const SIGN_OUT = '<form class="out" method="post" action="/sign-out"><button>Sign out</button></form>';
 
-/** Says that there is no such page, with a way to another key. */
+/** A page that reports a missing page, with a way to another key. */
 export function renderMissing(to: string | undefined, detail: string): Buffer {
   return renderSignIn(to, `${detail}, or the key that is signed in may not read it.`);
 }

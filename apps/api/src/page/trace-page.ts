@@ -19,7 +19,7 @@ export const PAGE_BYTES = 4 * MAX_PAGE;
 export interface TracePageOptions {
   /** Cursor of the next page. */
   readonly cursor: string | undefined;
-  /** The run that was asked for; the root without. */
+  /** The requested run; the root by default. */
   readonly here?: string | undefined;
   /** Text before the title, escaped. */
   readonly above?: string;

@@ -152,8 +152,9 @@ export class AgentRoutes {
   }
 
   /**
-   * The deployment to which the controller gave the host, whichever asks for it later: an older one of another workspace may
-   * do so at any time. Until the controller has looked, the oldest that asks for it, which the controller would choose.
+   * The deployment to which the controller gave the host, even if others ask for it later: an older one of
+   * another workspace may do so at any time. Until the controller has decided, the oldest that asks for it,
+   * which the controller would choose.
    */
   #holderOf(host: string): AgentDeployment | undefined {
     const age = ({ metadata }: AgentDeployment): string =>

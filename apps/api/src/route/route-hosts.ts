@@ -29,8 +29,9 @@ type RoutedLimits = Pick<AdmissionLimits, 'capacity' | 'perOwner'>;
 const ROUTED_LIMITS: RoutedLimits = { capacity: 3_000, perOwner: 1_000 };
 
 /**
- * Hands requests whose host leads to a deployment on to its Service, before anything of the api sees them; a host below the
- * domains of routes never reaches the api itself. Until it follows routes, no host leads anywhere.
+ * Hands requests whose host belongs to a deployment on to its Service, before anything of the api sees them;
+ * a host below the domains of routes never reaches the api itself. Until it follows routes, no host is
+ * routed.
  */
 export class RouteHosts {
   readonly #way: ServiceWay;
@@ -41,7 +42,7 @@ export class RouteHosts {
   readonly #upgraded = new Set<Duplex>();
   #isDraining = false;
 
-  /** @param proxies whose words about clients are believed */
+  /** @param proxies whose headers about clients are trusted */
   constructor(clock: Clock, proxies?: readonly string[], limits: RoutedLimits = ROUTED_LIMITS) {
     this.#words = new ClientWords(proxies);
     this.#way = new ServiceWay({ clock, lookup: serviceLookup() });
@@ -103,7 +104,7 @@ export class RouteHosts {
     for (const response of this.#answers) response.shouldKeepAlive = false;
   }
 
-  /** Ends connections that changed the protocol: nothing says when they would end, and the server waits for them. */
+  /** Ends connections that changed the protocol: their end is unknown, and the server waits for them. */
   endUpgraded(): void {
     for (const client of this.#upgraded) client.destroy();
   }
@@ -122,7 +123,7 @@ function hopsOf({ headers }: IncomingMessage): number {
   return typeof hops === 'string' && /^\d{1,3}$/.test(hops) ? Number(hops) : 0;
 }
 
-/** The way to a deployment, and what gives its place back. */
+/** The way to a deployment, and a function that releases its place. */
 interface Entered {
   readonly port: ServicePort;
   readonly leave: () => void;

@@ -1,7 +1,7 @@
 import { KEY_SCOPES, type KeyScope } from '#lib/auth';
 import { Answered, Perhaps, TEXT, UUID, WHOLE, words } from '../wire/shape.js';
 
-/** Whom a key belongs to, and what it opens. */
+/** Owner of a key, and its permissions. */
 export class CallerAnswer {
   @Answered(UUID) readonly tenant_id: string;
   @Answered(TEXT, 'Public part of the key') readonly key_id: string;

@@ -26,7 +26,7 @@ function keyOf(request: FastifyRequest): string | undefined {
 export interface KeyRing {
   readonly keys: Pick<ApiKeys, 'verify' | 'verifyProof'>;
   readonly workspaces: Pick<Workspaces, 'has'>;
-  /** Absent where keys are not managed from outside. */
+  /** Absent when keys are not managed from outside. */
   readonly operator: OperatorKey | undefined;
   readonly wrongKeys: WrongKeys;
 }
@@ -59,7 +59,7 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
     const caller = await keys.verify(key);
     if (!caller) throw attempt.wrong(new PublicError('unauthenticated', 'The API key is not valid'));
     attempt.good();
-    // before it is known whether the route is open to it: a refusal is recorded with who was refused
+    // before it is known whether the route is open to it: a refusal is recorded with its caller
     setCaller(request, caller);
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');

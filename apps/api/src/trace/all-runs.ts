@@ -33,8 +33,8 @@ export async function renderedWithin(
 /**
  * An answer with all runs of a list: it is read in pages, of which one is held at a time.
  * @param page answers the page at a cursor, the first one without
- * @param complete gives runs what their fields need beside their rows
- * @throws what is wrong with the request, before the answer begins
+ * @param complete gives runs the data that their fields need beside their rows
+ * @throws errors of the request, before the answer begins
  */
 export async function allRuns(
   page: (cursor?: string) => Promise<RunPage>,

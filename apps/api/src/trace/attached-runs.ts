@@ -2,7 +2,7 @@ import type { StoredRun } from '#lib/trace-store';
 import type { AttachmentUrls, Reader } from '../attachment/attachment-urls.js';
 import type { ReadRun, RunFields } from './render-run.js';
 
-/** Runs with their attachments, where one of the fields needs them. */
+/** Runs with their attachments, if one of the fields needs them. */
 export async function withAttachments(
   urls: AttachmentUrls,
   reader: Reader,

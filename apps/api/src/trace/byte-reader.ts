@@ -15,8 +15,8 @@ export class UnreadableError extends Error {
 }
 
 /**
- * Reads a stream of chunks by length or up to a delimiter, holding no more than what was asked for and the newest
- * chunk.
+ * Reads a stream of chunks by length or up to a delimiter, holding no more than the requested bytes and the
+ * newest chunk.
  */
 export class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;

@@ -3,7 +3,7 @@ import { bodyPieces } from '#lib/http';
 import { inflatedPieces } from './inflated-pieces.js';
 import type { SentBody } from './sent-body.js';
 
-/** A body with the account of all that it takes in memory: its pieces, inflated, and what their decoder needs. */
+/** A body with the account of all memory that it takes: its pieces, inflated, and that of their decoder. */
 export class HeldBody {
   readonly #sent: SentBody;
   readonly #account: Place;

@@ -51,7 +51,7 @@ export async function* inflatedPieces(
   const decoder = encoding === 'gzip' ? gzipDecoder() : zstdDecoder();
   if (encoding === 'gzip') holdWindow(GZIP_WINDOW);
   const pieces = encoding === 'gzip' ? sent : zstdFrames(sent, (window) => holdWindow(allowed(window)));
-  // it destroys the decoder with any failure, which is thrown where that is read
+  // it destroys the decoder with any failure, which is thrown to its reader
   pipeline(pieces, decoder, () => undefined);
   try {
     const inflated = decoder as AsyncIterable<Buffer>;

@@ -43,7 +43,7 @@ export class InfoController {
   @Get('ok')
   @Operation({ summary: 'Whether the api works', answer: OkAnswer })
   ok(): OkAnswer {
-    // still 200: a platform whose disk is full must not be taken away from those who read
+    // still 200: a platform whose disk is full must stay available to readers
     const detail = this.#dataFolder === undefined ? undefined : findDiskTrouble(this.#dataFolder);
     return { ok: true, ...(detail === undefined ? {} : { detail }) };
   }

@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { TraceStore } from '#lib/trace-store';
 
-/** Says of a project that does not exist whether it was deleted. */
+/** Error for a project that does not exist, which tells whether it was deleted. */
 export async function missingProject(
   { projects }: Pick<TraceStore, 'projects'>,
   tenantId: string,

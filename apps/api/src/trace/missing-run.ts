@@ -3,8 +3,8 @@ import { formatInstant, type Instant } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 
 /**
- * Says of a run that is not found whether its age explains that.
- * @param startTime when it began, as the caller says; else a version 7 id does
+ * Error for a run that is not found, which tells whether its age explains that.
+ * @param startTime of the caller; else that of a version 7 id is used
  */
 export async function missingRun(
   { retention }: Pick<TraceStore, 'retention'>,

@@ -89,7 +89,7 @@ export class MultipartRuns {
     return this.#notKept;
   }
 
-  /** Takes feedback, each in one part. To be called before `take`, which counts what is left. */
+  /** Takes feedback, each in one part. It must be called before `take`, which counts the rest. */
   takeFeedback(): readonly MultipartPart[] {
     const feedback = this.#feedback;
     this.#feedback = [];
@@ -116,7 +116,7 @@ export class MultipartRuns {
   }
 
   /**
-   * Takes what is complete.
+   * Takes complete operations.
    * @param isLast no more parts will come, so the last operation is complete, too
    */
   take(isLast: boolean): RunBatch {

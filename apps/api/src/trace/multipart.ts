@@ -3,7 +3,7 @@ import { ByteReader, UnreadableError } from './byte-reader.js';
 export interface MultipartPart {
   readonly name: string;
   readonly contentType: string;
-  /** Empty where there are pieces. */
+  /** Empty if there are pieces. */
   readonly body: Buffer;
   /** Pieces of a part that is handed on as it comes; they are read to their end before the next part. */
   readonly pieces?: AsyncIterable<Buffer>;

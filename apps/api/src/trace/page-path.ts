@@ -1,4 +1,4 @@
-/** Whose page it is. */
+/** Owner of the page. */
 interface Place {
   readonly tenantId: string;
   readonly projectId: string;

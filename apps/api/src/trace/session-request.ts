@@ -50,7 +50,7 @@ export class CreateSessionRequest {
   trace_tier?: string | null;
 }
 
-/** Body of `PATCH /sessions/{id}`. Clients send null for what stays as it is. */
+/** Body of `PATCH /sessions/{id}`. Clients send null for members that stay as they are. */
 export class UpdateSessionRequest {
   @Text({ minLength: 1, maxLength: 512, about: 'New name; runs that name the old one make a project again' })
   name?: string | null;

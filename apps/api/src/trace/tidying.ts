@@ -3,7 +3,7 @@ import type { TraceStore } from '#lib/trace-store';
 
 const EVERY_TEN_MINUTES = '*/10 * * * *';
 
-/** Lets the store drop what has waited too long; what that is, the store decides by the database's time. */
+/** Lets the store drop data that has waited too long, judged by the database's time. */
 export class Tidying {
   readonly #store: Pick<TraceStore, 'tidy'>;
 

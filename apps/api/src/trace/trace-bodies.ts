@@ -1,2 +1,2 @@
-/** The budget of what all bodies of traces hold in memory, runs and spans alike. */
+/** The memory budget of all bodies of traces, runs and spans alike. */
 export const TRACE_BODIES = Symbol('bodies of traces');

@@ -158,7 +158,7 @@ export class TraceIngestion {
     }
   }
 
-  /** A request none of whose runs could be read is no less a problem of its project. */
+  /** A request none of whose runs could be read is also a problem of its project. */
   async #refuseWhole(caller: Caller, type: string, message: string): Promise<void> {
     await this.store.ingestProblems.refuse(caller.tenantId, { type, message }, ownProject(caller));
   }

@@ -29,7 +29,7 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(
 export interface BodyRoute {
   /** The body is handed on as the stream it is. */
   readonly rawBody?: boolean;
-  /** The body is handed on as the bytes that came, once all have: their signature is looked at. */
+  /** The body is handed on as the bytes that came, once all have: their signature is checked. */
   readonly signedBody?: boolean;
   /** True for OTLP, which has encodings and refusals of its own. */
   readonly isOtlp?: boolean;
@@ -95,7 +95,7 @@ export interface BodyLimits {
   readonly maxRawBytes: number;
   /** Budget of all other bodies. */
   readonly budget: Admission;
-  /** Whose body it is. */
+  /** Owner of the body. */
   readonly ownerOf: (request: FastifyRequest) => string | undefined;
 }
 

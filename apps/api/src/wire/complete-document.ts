@@ -82,10 +82,10 @@ function forbidden(method: Method, path: string): Responses {
   return { '403': refusal(`The key does not open this route; its scope must be ${scopes.join(' or ')}`) };
 }
 
-/** The refusals that follow from what a route takes and who may call it. */
+/** The refusals that follow from a route's parameters and its callers. */
 function commonRefusals(method: Method, path: string, operation: OperationObject): Responses {
   const hasBody = operation.requestBody !== undefined;
-  // unknown query parameters are refused also where nothing is taken
+  // unknown query parameters are refused also when the route has none
   const invalid = { 'application/json': { schema: { $ref: INVALID_REFERENCE } } };
   const wrongFields = { '422': { description: 'Every wrong field', content: invalid } };
   if (PUBLIC_PATHS.has(path)) return wrongFields;

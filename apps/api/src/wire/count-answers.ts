@@ -9,14 +9,14 @@ interface AnswerRoute {
   readonly countsAnswer?: boolean;
 }
 
-/** Smaller answers fit into what the kernel takes of any connection. */
+/** Smaller answers fit into the kernel's buffers of any connection. */
 const MIN_COUNTED_BYTES = 16_384;
 
 const READS = new Set(['GET', 'HEAD']);
 
 export interface AnswerCount {
   readonly budget: Admission;
-  /** Whose answer it is. */
+  /** Owner of the answer. */
   readonly ownerOf: (request: FastifyRequest) => string | undefined;
 }
 

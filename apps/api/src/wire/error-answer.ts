@@ -81,7 +81,7 @@ function ofServer(error: Error & { statusCode: number }): ErrorAnswer {
   return plain(error.statusCode, details[error.statusCode] ?? error.message);
 }
 
-/** TypeORM wraps what the driver threw. */
+/** TypeORM wraps the driver's errors. */
 function ofDatabase(error: Error): ErrorAnswer | undefined {
   const thrown = 'driverError' in error ? error.driverError : error;
   if (isStorageFull(thrown) || ('code' in error && error.code === 'ENOSPC')) return STORAGE_FULL;
@@ -96,7 +96,7 @@ function ofDatabase(error: Error): ErrorAnswer | undefined {
   }
 }
 
-/** The one place where errors become HTTP. */
+/** The one place in which errors become HTTP. */
 export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof PublicError)
     return {

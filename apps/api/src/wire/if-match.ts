@@ -3,7 +3,7 @@ import { invalid } from './request-pipe.js';
 
 const TAG = /^(W\/)?"[\x21\x23-\x7e]*"$/;
 
-/** The entity tag of a generation: it changes with what is asked for, not with how far that is. */
+/** The entity tag of a generation: it changes with the desired state, not with its progress. */
 export function entityTag(generation: number): string {
   return `"g${generation}"`;
 }

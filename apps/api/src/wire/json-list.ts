@@ -1,4 +1,7 @@
-/** A JSON list of pieces that are produced one after another. @param first the first of them, asked for already */
+/**
+ * A JSON list of pieces that are produced one after another.
+ * @param first the first of them, requested already
+ */
 export async function* jsonList(
   first: IteratorResult<readonly Buffer[], void>,
   pieces: AsyncGenerator<readonly Buffer[], void, void>,

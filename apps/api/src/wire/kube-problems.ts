@@ -65,7 +65,7 @@ function problem(cause: KubeErrorCause): FieldProblem {
 /** Problems that the API server found in a resource, in the shape and names of this API. */
 export function problemsOfInvalid(error: KubeApiError): readonly FieldProblem[] {
   const all = error.details.causes ?? [];
-  // rules that were not looked at, because of the other mistakes
+  // rules that were not evaluated, because of the other mistakes
   const told = all.filter(({ field }) => field !== '<nil>');
   const causes = told.length > 0 ? told : all;
   if (causes.length === 0) return [{ loc: ['body'], msg: error.message, type: 'field_value_invalid' }];

@@ -2,7 +2,8 @@ import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
 
 /**
- * Aborted when the client has its answer or goes away. Reading for it ends then, and what it took is given back.
+ * Aborted when the client has its answer or goes away. Reading for it ends then, and its resources are
+ * released.
  * @param leave called once, at the end
  * @throws PublicError unavailable when the client has gone already
  */

@@ -8,7 +8,7 @@ import type {
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** First parts of paths that the LangSmith clients call, and what is not supported there. */
+/** First parts of paths that the LangSmith clients call, and the unsupported features there. */
 const FEATURES: Readonly<Record<string, string>> = {
   'feedback-formulas': 'feedback formulas',
   commits: 'prompts',
@@ -76,8 +76,8 @@ export interface NotBuiltRoute {
 }
 
 /**
- * Answers what this platform does not have with 501 and a sentence. The clients take a 404 for an object that is not
- * visible yet and repeat the request for minutes; a 501 ends it at once. Keys are asked for as everywhere.
+ * Answers missing features with 501 and a sentence. The clients take a 404 for an object that is not visible
+ * yet and repeat the request for minutes; a 501 ends it at once. Keys are required as everywhere.
  */
 export function answerNotBuilt(server: FastifyInstance): void {
   const both = ['', '/api/v1'];
@@ -126,7 +126,7 @@ function answerAll(
       refuse(reply, feature, status);
     for (const prefix of prefixes)
       for (const url of [`${prefix}/${path}`, `${prefix}/${path}/*`])
-        // before the body is read: whatever its type, it is not looked at
+        // before the body is read: it is ignored, whatever its type
         server.route({ method: [...METHODS], url, config, onRequest: answer, handler: answer });
   }
 }

@@ -29,7 +29,10 @@ const PACKAGE: string = '@nestjs/swagger';
 /** Version of the interface that the document describes; the platform has one of its own. */
 const INTERFACE_VERSION = '0.1.0';
 
-/** Builds the OpenAPI document of the api, in development: `docs/openapi.json` is made by it, and that is what is served. */
+/**
+ * Builds the OpenAPI document of the api, in development: `docs/openapi.json` is made by it, and is the
+ * document that is served.
+ */
 export class OpenApi {
   readonly #routes: DynamicModule;
   #document: Promise<object> | undefined;

@@ -18,9 +18,10 @@ const OWN_HOST =
 type Asked = Pick<FastifyRequest, 'protocol' | 'host' | 'ips' | 'socket'>;
 
 /**
- * Scheme and host that a caller asked; '' for what can be neither. `Host` is the caller's word: it counts where a trusted
- * proxy passed the request on, and where it names this machine, the address that was called, or a name of the certificate.
- * Anywhere else a link in an answer, which a cache may keep for others, would lead where one caller wished.
+ * Scheme and host that a caller used; '' for those that can be neither. `Host` is chosen by the caller: it
+ * counts if a trusted proxy passed the request on, and if it names this machine, the address that was called,
+ * or a name of the certificate. In any other case a link in an answer, which a cache may keep for others,
+ * would lead to a host of one caller's choice.
  */
 export function askedOrigin({ protocol, host, ips, socket }: Asked): string {
   if ((protocol !== 'http' && protocol !== 'https') || !HOST.test(host)) return '';
@@ -44,7 +45,7 @@ export const AskedOrigin = createParamDecorator((_data: unknown, context: Execut
 /**
  * The beginning of addresses that lead to the api.
  * @param publicUrl of the settings, if they have one
- * @param asked what the caller asked, as of `askedOrigin`; '' leaves paths, which clients complete
+ * @param asked origin that the caller used, from `askedOrigin`; '' leaves paths, which clients complete
  */
 export function originOf(publicUrl: string | undefined, asked: string): string {
   return publicUrl === undefined ? asked : withoutTrailingSlashes(publicUrl);

@@ -1,6 +1,6 @@
 import type { StatusReason } from '#lib/resources';
 
-/** The two fields that say why a resource is in its state; null until its controller has reported. */
+/** The two fields that explain the state of a resource; null until its controller has reported. */
 export function renderReason(reason: StatusReason | undefined): {
   readonly status_reason: string | null;
   readonly status_message: string | null;

@@ -9,7 +9,7 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
   // a page that shows it, and the two files of the page
   '/docs',
   '/docs/{file}',
-  // the token in it is signed, and says whose attachment it opens
+  // the token in it is signed, and names the owner of the attachment
   '/attachments/{token}',
 ]);
 
