@@ -4,8 +4,8 @@ import { protectAnswer } from './protect-answer.js';
 const RETRY = { 'retry-after': '1' };
 
 /**
- * Answers `{"detail": …}` where no framework is. A 503 without a code may be asked again at once; one whose head is out already can only
- * be cut.
+ * Answers `{"detail": …}` without a framework. A 503 without a code may be retried at once; an answer whose
+ * head is sent already can only be cut.
  */
 export function answerDetail(response: ServerResponse, status: number, detail: string, code?: string): void {
   if (response.headersSent || response.destroyed) return void response.destroy();

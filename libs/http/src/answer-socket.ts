@@ -2,7 +2,10 @@ import type { Duplex } from 'node:stream';
 import { plainHttp } from './plain-http.js';
 import { PROTECTIVE_HEADERS } from './protect-answer.js';
 
-/** Answers on a connection that has no response object: its request was refused by the parser, or wants an upgrade. Ends it. */
+/**
+ * Answers on a connection that has no response object: its request was refused by the parser, or asks for an
+ * upgrade. Ends it.
+ */
 export function answerSocket(
   socket: Duplex,
   status: number,

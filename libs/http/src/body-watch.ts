@@ -34,7 +34,7 @@ export class BodyWatch {
     const passedMs = nowMs - this.#lastMs;
     this.#lastMs = nowMs;
     const { bytesRead } = request.socket;
-    // bytes that were not taken yet: this side is the slow one, unless it has answered and wants no more
+    // bytes that were not taken yet: this side is the slow one, unless it has answered and reads no more
     const isOwnDelay = request.readableLength > 0 && !this.#response.writableFinished;
     if (bytesRead !== this.#bytes || isOwnDelay) this.#progressMs = nowMs;
     this.#bytes = bytesRead;

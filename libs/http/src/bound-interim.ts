@@ -1,6 +1,9 @@
 import type { ClientRequest } from 'node:http';
 
-/** A server that works for an hour and says so every few seconds sends fewer. */
+/**
+ * Maximum number of interim answers: a server that works for an hour and reports it every few seconds sends
+ * fewer.
+ */
 const MAX_INTERIM = 1_000;
 
 /**

@@ -5,13 +5,14 @@ import type { Socket } from 'node:net';
 /** Clients that are in use send one at a time. */
 export const MAX_UNANSWERED = 16;
 
-/** The code of the error with which a connection is refused that asked for more. */
+/** The code of the error with which a connection is refused that sent too many requests. */
 export const TOO_MANY_UNANSWERED = 'ERR_TOO_MANY_UNANSWERED';
 
 /**
- * Bounds what one connection asks for without waiting for answers: Node reads on, and each request costs some kilobytes
- * and the work of an answer. Nothing but the end of the connection stops its parser, and what that has read by then
- * reaches no handler, whichever comes first: frameworks have theirs from the start.
+ * Bounds the requests that one connection sends without waiting for answers: Node reads on, and each request
+ * costs some kilobytes and the work of an answer. Only the end of the connection stops its parser, and
+ * requests that it has read by then reach no handler, whichever comes first: frameworks have theirs from the
+ * start.
  * @param onRefused called once for a connection, before it ends
  */
 export function boundPipelining(

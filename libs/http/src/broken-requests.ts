@@ -37,8 +37,8 @@ function detailOf(status: number): string {
 }
 
 /**
- * Answers what Node's parser refuses before a program sees a request, and expectations that are not supported, in the
- * shape of the server's other errors. Takes the place of whatever the framework does.
+ * Answers requests that Node's parser refuses before a program sees them, and expectations that are not
+ * supported, in the shape of the server's other errors. It replaces the framework's handler.
  * @param render by default `{"detail": text}`
  */
 export function answerBrokenRequests(

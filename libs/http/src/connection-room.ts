@@ -36,7 +36,7 @@ export interface RoomOptions {
 interface Traffic {
   /** Socket that is closed: below TLS if the connection has it. */
   readonly socket: Socket;
-  /** Whose bytes count. */
+  /** Stream whose bytes count. */
   stream: Socket;
   /** Requests on their way, or one that lasts as long as the connection. */
   requests: number;

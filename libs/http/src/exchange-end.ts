@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 const followed = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when an answer has ended or its connection has. An answer that waits for an earlier one of its connection
- * hears nothing of the connection's end from Node.
+ * Calls back once, when an answer has ended or its connection has. Node does not report the connection's end
+ * to an answer that waits for an earlier one of its connection.
  */
 export function whenExchangeEnds(
   { socket }: Pick<IncomingMessage, 'socket'>,

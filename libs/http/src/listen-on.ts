@@ -4,7 +4,7 @@ import type { ListenOptions, Server } from 'node:net';
  * Begins to listen.
  * @param onError of the server, once it listens
  * @returns the port
- * @throws what keeps it from listening
+ * @throws the error that keeps it from listening
  */
 export async function listenOn(
   server: Server,

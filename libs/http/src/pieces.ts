@@ -4,8 +4,8 @@ const RUN = 1024;
 const SMALL_BYTES = 4096;
 
 /**
- * Bytes that come in pieces. Clients choose how long these are, and a piece of one byte takes hundreds of them in memory:
- * short ones are put together as they come, so that what is held is about as long as what was sent.
+ * Bytes that come in pieces. Clients choose how long these are, and a piece of one byte takes hundreds of
+ * them in memory: short ones are put together as they come, so that about as much is held as was sent.
  */
 export class Pieces {
   readonly #older: Buffer[] = [];

@@ -23,7 +23,7 @@ export interface ServerLimits {
   readonly checkMs: number;
 }
 
-/** The limits of every server, where it has no reason for others. */
+/** Default limits of every server. */
 export const SERVER_LIMITS: ServerLimits = {
   headersMs: 10_000,
   bodyIdleMs: 30_000,
@@ -34,7 +34,7 @@ export const SERVER_LIMITS: ServerLimits = {
   checkMs: 2_500,
 };
 
-/** The part of the limits that Node's own servers look at. */
+/** The part of the limits that Node's own servers enforce. */
 export interface ServerOptions {
   readonly headersTimeout: number;
   readonly requestTimeout: number;

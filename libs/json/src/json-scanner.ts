@@ -58,7 +58,10 @@ function failTooLong(what: string, at: number): never {
   throw new JsonSyntaxError(`more than ${MAX_PLAIN} bytes of ${what}`, at);
 }
 
-/** Offset of the first byte at or after `from` that is not white space. @throws JsonSyntaxError where it is very far */
+/**
+ * Offset of the first byte at or after `from` that is not white space.
+ * @throws JsonSyntaxError when it is very far
+ */
 export function skipSpace(bytes: Uint8Array, from: number): number {
   for (let at = from; ; at++) {
     const byte = bytes[at];
@@ -67,7 +70,7 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** Bytes between two pauses: some milliseconds where the text is at its worst. */
+/** Bytes between two pauses: some milliseconds for the worst text. */
 const STRETCH = 64 * 1024;
 
 /**

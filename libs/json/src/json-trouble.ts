@@ -49,9 +49,10 @@ export interface JsonRules {
 }
 
 /**
- * Looks for what parsers silently drop, replace or choose from: a name that comes twice, NUL characters, halves of
- * surrogate pairs, and `__proto__`, which copies of an object lose. Such a value reads as one thing where it is checked and as another where it is stored. One pass over
- * the text; what is no JSON is left to the parser.
+ * Looks for parts that parsers silently drop, replace or choose from: a name that comes twice, NUL
+ * characters, halves of surrogate pairs, and `__proto__`, which copies of an object lose. Such a value reads
+ * as one thing when it is checked and as another when it is stored. One pass over the text; text that is not
+ * JSON is left to the parser.
  */
 export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTrouble | undefined {
   return atOnce(findingJsonTrouble(json, rules));

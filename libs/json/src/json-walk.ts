@@ -47,7 +47,7 @@ export function atOnce<T>(walk: JsonWalk<T>): T {
   }
 }
 
-/** The members of the object that begins at `start`, in their order; none where another value begins. */
+/** The members of the object that begins at `start`, in their order; none if another value begins there. */
 export function* membersOf(json: string, start = 0): Generator<JsonMember | undefined, void, undefined> {
   const open = skipBlank(json, start);
   if (json.charCodeAt(open) !== OPEN_OBJECT) return;
@@ -65,7 +65,7 @@ export function* membersOf(json: string, start = 0): Generator<JsonMember | unde
   }
 }
 
-/** The items of the list that begins at `start`, in their order; none where another value begins. */
+/** The items of the list that begins at `start`, in their order; none if another value begins there. */
 export function* itemsOf(json: string, start = 0): Generator<JsonSpan | undefined, void, undefined> {
   const open = skipBlank(json, start);
   if (json.charCodeAt(open) !== OPEN_ARRAY) return;
@@ -173,7 +173,7 @@ function* endOfValue(json: string, start: number): JsonWalk<number> {
   return json.length;
 }
 
-/** Quotes within a string, and backslashes before each, that are looked at without a pause. */
+/** Number of quotes within a string, and of backslashes before each, that are read without a pause. */
 const FEW = 64;
 
 /** The same as {@link endOfAnyString}; -1 for a string that takes pauses. */

@@ -280,7 +280,7 @@ describe('decoding of spans', () => {
 });
 
 describe('a long request in JSON', () => {
-  /** Longer than what is parsed at once. */
+  /** Text that is too long to be parsed at once. */
   const FILLER = 'x'.repeat(3_000);
   const ofSpans = (count: number, more: object = {}) => {
     const [{ resource, scopeSpans }] = FULL.resourceSpans as unknown as [

@@ -1,7 +1,7 @@
 import { SPAN_BOUNDS } from './span.js';
 import { UnreadableRequestError } from './unreadable-request-error.js';
 
-/** Counts what one span, or one resource, brings. */
+/** Counts the data of one span, or of one resource. */
 export class SpanCount {
   #values = 0;
   #textBytes = 0;

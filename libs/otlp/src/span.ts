@@ -52,7 +52,7 @@ export interface Origin {
 /** Place of a span in its request: `resourceSpans`, 0, `scopeSpans`, 0, `spans`, 0. */
 export type SpanPlace = readonly (string | number)[];
 
-/** A span with where it came from. */
+/** A span with its origin. */
 export interface ReceivedSpan extends Origin {
   readonly place: SpanPlace;
   readonly span: Span;

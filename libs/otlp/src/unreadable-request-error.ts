@@ -1,4 +1,4 @@
-/** The request is not what its content type says, or brings more than a request may. */
+/** The request does not match its content type, or exceeds the limits of a request. */
 export class UnreadableRequestError extends Error {
   constructor(
     message: string,

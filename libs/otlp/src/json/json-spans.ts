@@ -130,7 +130,7 @@ function intValue(value: unknown): AttributeValue {
   return typeof value === 'string' && /^-?\d{1,20}$/.test(value) ? integer(BigInt(value)) : String(value);
 }
 
-/** `AnyValue`; undefined where it is left out. */
+/** `AnyValue`; undefined when it is left out. */
 function readValue(value: unknown, count: SpanCount, depth: number): AttributeValue | undefined {
   if (!count.takes(depth)) return undefined;
   if (!isJsonObject(value)) return null;

@@ -2,14 +2,14 @@ import { itemsOf, type JsonSpan, JsonSyntaxError, type JsonWalk, membersOf, vali
 import { MAX_SPANS, type SpanPlace } from '../span.js';
 
 /**
- * A part of a request as its JSON text: a resource (undefined where none is named), a scope of it, a span of that. Each
- * belongs to those before it.
+ * A part of a request as its JSON text: a resource (undefined if none is named), a scope of it, a span of
+ * that. Each belongs to those before it.
  */
 type SpanPiece =
   | { readonly kind: 'resource' | 'scope'; readonly text: string | undefined }
   | { readonly kind: 'span'; readonly text: string; readonly place: SpanPlace };
 
-/** Says why a request cannot be read. */
+/** Error with the reason why a request cannot be read. */
 type Fail = (why: string, isTooLarge?: boolean) => never;
 
 /** Characters between two pauses. */

@@ -68,7 +68,7 @@ function* toolText(value: AttributeValue): JsonWalk<string> {
   return typeof schema === 'string' ? (yield* jsonOf(schema)).text : JSON.stringify(value);
 }
 
-/** Members of an attribute that is an object, or the text of one; `name` alone where it is another value. */
+/** Members of an attribute that is an object, or the text of one; `name` alone for another value. */
 function* membersOf(name: string, whole: AttributeValue | undefined): JsonWalk<readonly JsonMember[]> {
   if (whole === undefined) return [];
   if (typeof whole === 'string') {

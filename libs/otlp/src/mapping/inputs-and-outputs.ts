@@ -30,7 +30,7 @@ function whole(name: 'input' | 'output', ...attributes: readonly string[]): Way 
   return (span) => payloadAt(span.takeFirst(attributes), name);
 }
 
-/** The same of a convention whose values are JSON whatever they are: a text comes in quotes. */
+/** The same for a convention whose values are always JSON: a text comes in quotes. */
 function wholeJson(name: 'input' | 'output', attribute: string): Way {
   return function* (span) {
     const value = span.take(attribute);
@@ -182,7 +182,7 @@ function* firstOf(ways: readonly Way[], span: TakenAttributes): JsonWalk<string 
   return undefined;
 }
 
-/** Events of a conversation by what they bring. */
+/** Events of a conversation by their content. */
 const INPUT_EVENTS = new Set(['gen_ai.system.message', 'gen_ai.user.message']);
 const OUTPUT_EVENTS = new Set(['gen_ai.assistant.message', 'gen_ai.tool.message']);
 const CHOICE = 'gen_ai.choice';

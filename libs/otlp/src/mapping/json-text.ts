@@ -85,7 +85,7 @@ export function* jsonScalar(text: string): JsonWalk<string | undefined> {
 
 /**
  * The members of a text that is a JSON object, each as it was sent.
- * @returns the whole where it has too many of them; undefined for any other text
+ * @returns the whole when it has too many of them; undefined for any other text
  */
 export function* jsonMembers(text: string): JsonWalk<readonly JsonMember[] | JsonText | undefined> {
   if (!OBJECT.test(text)) return undefined;

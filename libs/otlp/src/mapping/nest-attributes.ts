@@ -24,7 +24,7 @@ export function nestAttributes(
       if (below !== next) node.set(part, below);
       node = below;
     }
-    // a name that is a level, too, gives way to it
+    // a name that is also a level is dropped in favour of the level
     if (!(node.get(last) instanceof Map)) node.set(last, value);
   }
   return valueOf(root);

@@ -56,7 +56,7 @@ const UNTIL_FIRST: Readonly<Record<string, number>> = {
 };
 const MAX_UNTIL_FIRST_NS = 86_400e9;
 
-/** The event that a span states as an attribute, where none of its events says it. */
+/** The event that a span states as an attribute, if none of its events has it. */
 function firstToken({ events, startTimeUnixNano }: Span, taken: TakenAttributes): readonly SpanEvent[] {
   if (startTimeUnixNano === 0n || events.some(({ name }) => FIRST_TOKEN.has(name))) return [];
   for (const [name, unit] of Object.entries(UNTIL_FIRST)) {
@@ -112,7 +112,7 @@ function tagsOf(taken: TakenAttributes): readonly string[] | undefined {
 const AGENT = /^(?:invoke|create)_/;
 const OUTER = /^ai\.\w+$/;
 
-/** Names of what a span calls: of its tool or agent, or of the function that calls the AI SDK. */
+/** Names of the callee of a span: its tool or agent, or the function that calls the AI SDK. */
 function calledNames(taken: TakenAttributes, runType: string): readonly string[] {
   if (runType === 'tool') return ['tool.name', 'ai.toolCall.name', 'gen_ai.tool.name'];
   if (OUTER.test(String(taken.look('ai.operationId')))) return ['ai.telemetry.functionId'];

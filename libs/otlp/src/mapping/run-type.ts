@@ -36,13 +36,13 @@ function lookUp(table: Readonly<Record<string, string>>, key: string): string | 
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-/** The type of a span's run: as it says itself, else as its convention says, `chain` for everything else. */
+/** The type of a span's run: the span's own, else that of its convention, `chain` for everything else. */
 export function runTypeOf(span: TakenAttributes): string {
   const own = span.takeText('langsmith.span.kind')?.toLowerCase();
   const openInference = span.takeText('openinference.span.kind')?.toLowerCase();
   const traceloop = span.takeText('traceloop.span.kind')?.toLowerCase();
   const request = span.takeText('traceloop.llm.request.type', 'llm.request.type')?.toLowerCase();
-  // the name of the operation stays in the metadata, since it says more than the type
+  // the name of the operation stays in the metadata, since it is more specific than the type
   const operation = span.look('gen_ai.operation.name');
   const aiSdk = span.look('ai.operationId');
   if (own !== undefined && RUN_TYPES.has(own)) return own;

@@ -21,7 +21,7 @@ export class TakenAttributes {
     return value;
   }
 
-  /** The first of these that says something; all of them are taken. */
+  /** The first of these that has a value; all of them are taken. */
   takeFirst(names: readonly string[]): AttributeValue | undefined {
     const values = names.map((name) => this.take(name));
     return values.find((value) => value !== undefined && value !== null && value !== '');

@@ -63,7 +63,7 @@ const OUTPUT_DETAILS: Readonly<Record<string, Names>> = {
   audio: ['llm.token_count.completion_details.audio'],
 };
 
-/** A value that is no number stays what it is, for the store to name. */
+/** A value that is not a number stays as it is, for the store to name. */
 function number(value: AttributeValue | undefined): AttributeValue | undefined {
   const isNumber = typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?(e[+-]?\d{1,2})?$/i.test(value);
   return isNumber ? Number(value) : value;

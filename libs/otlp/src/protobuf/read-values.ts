@@ -12,7 +12,7 @@ function textOf(reader: WireReader, count: SpanCount, encoding: 'utf8' | 'base64
   return count.takesText(bytes.length) ? bytes.toString(encoding) : undefined;
 }
 
-/** `AnyValue`; undefined where it is left out. */
+/** `AnyValue`; undefined when it is left out. */
 function readValue(reader: WireReader, count: SpanCount, depth: number): AttributeValue | undefined {
   if (!count.takes(depth)) return undefined;
   let value: AttributeValue | undefined = null;
@@ -87,7 +87,7 @@ export function readAttribute(
   if (value !== undefined) attributes.set(name, value);
 }
 
-/** The attributes of a message that has them in one field; everything else is passed over. */
+/** The attributes of a message that has them in one field; all other fields are skipped. */
 export function readAttributes(reader: WireReader, field: number, count: SpanCount): Attributes {
   const attributes = new Map<string, AttributeValue>();
   while (reader.next())
