@@ -36,7 +36,7 @@ export function findBinaries(user: OsUser | undefined, copies: string): Postgres
   const copy = join(copies, `postgres-${version}`);
   if (!existsSync(copy)) {
     const partial = `${copy}.${process.pid}`;
-    // read by a user who owns nothing of it
+    // read by a user who owns none of the files
     withUmask(0o022, () => {
       mkdirSync(copies, { recursive: true, mode: 0o755 });
       cpSync(native, partial, { recursive: true, verbatimSymlinks: true });

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A cluster is readable for one major version of Postgres alone, and its folder is named after it. Another version's
- * must not be passed over in silence: the platform would start with empty databases.
+ * A cluster is readable for one major version of Postgres alone, and its folder is named after it. Another
+ * version's must not be ignored silently: the platform would start with empty databases.
  * @param place the folder that holds PGDATA
- * @throws Error that says what to do
+ * @throws Error with the remedy
  */
 export function requireMajor(place: string, major: string): void {
   const found = clustersIn(place);

@@ -23,12 +23,14 @@ const NOTE = 'postgres.location';
 /** File beside that folder that names its owner. */
 const OWNER = 'owner';
 
-/** The file of a data folder that says where its databases are; there only when they are elsewhere. */
+/**
+ * The file of a data folder that names the folder of its databases; it exists only when they are elsewhere.
+ */
 export function locationNote(dataFolder: string): string {
   return join(dataFolder, NOTE);
 }
 
-/** The data folder that a folder of databases belongs to; undefined when it does not say. */
+/** The data folder that a folder of databases belongs to; undefined when it names none. */
 export function dataOwner(noted: string): string | undefined {
   const file = join(dirname(noted), OWNER);
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
@@ -67,7 +69,7 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
   withUmask(0o022, () => mkdirSync(place, { recursive: true, mode: 0o755 }));
   makeFolderFor(user, shared);
   writeFileSync(join(place, OWNER), `${realpathSync(dataFolder)}\n`);
-  // last: a note says that the folder is there
+  // last: a note means that the folder exists
   writeFileSync(note, `${shared}\n`);
   return shared;
 }

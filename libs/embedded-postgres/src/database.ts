@@ -19,7 +19,10 @@ export interface AdministratorRequest {
   readonly connectionLimit?: number;
 }
 
-/** Creates what is missing and brings password and limit up to date. Only the role (and superusers) can connect to it. */
+/**
+ * Creates missing objects and brings password and limit up to date. Only the role (and superusers) can
+ * connect to it.
+ */
 export async function ensureDatabase(uri: string, request: Required<DatabaseRequest>): Promise<void> {
   await withClient(uri, async (client) => {
     await ensureRole(client, request, 'NOCREATEDB NOCREATEROLE');

@@ -63,7 +63,7 @@ const MAX_CONNECTIONS = 180;
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '', // its default, the temp folder, would be shared with every other server
-  authentication_timeout: '10s', // who does not log in holds a connection too
+  authentication_timeout: '10s', // a session before login holds a connection too
   max_locks_per_transaction: '128',
   max_notify_queue_pages: String(MAX_QUEUE_PAGES),
   shared_buffers: '64MB',

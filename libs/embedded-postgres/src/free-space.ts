@@ -6,9 +6,9 @@ const MB = 1024 * 1024;
 export const NEW_CLUSTER_BYTES = 120 * MB;
 
 /**
- * Refuses a disk that cannot hold what is about to be made: the program that makes it would say so in its own words,
- * after some seconds.
- * @throws Error naming what is free and what is needed
+ * Refuses a disk that cannot hold the new files: the program that makes them would report it in its own
+ * words, after some seconds.
+ * @throws Error with the free and the needed space
  */
 export function requireSpace(folder: string, neededBytes: number): void {
   const { bavail, bsize } = statfsSync(folder);

@@ -23,7 +23,7 @@ export async function keepCopy(pgdata: string, copy: string, clock: Clock): Prom
   await requireRoom(pgdata, copy);
   const partial = `${copy}.partial`;
   rmSync(partial, { recursive: true, force: true });
-  // keeps owners, modes and times, and shares blocks where the file system can
+  // keeps owners, modes and times, and shares blocks if the file system can
   await run('cp', ['-a', pgdata, partial]);
   renameSync(partial, copy);
 }

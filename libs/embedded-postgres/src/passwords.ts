@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Passwords of the roles of one cluster, in a file that only its owner reads. Made when first asked for. */
+/** Passwords of the roles of one cluster, in a file that only its owner reads. Made on first use. */
 export class Passwords {
   readonly #file: string;
 

@@ -8,7 +8,7 @@ import { type OsUser, serverUser } from './os-user.js';
 /** Folder for the files of a cluster, which then becomes that of a data folder. */
 export interface ClusterDraft {
   readonly folder: string;
-  /** The user of the server, whose the files must be; undefined where that is this process's. */
+  /** The user of the server, who must own the files; undefined when it is this process's user. */
   readonly owner: OsUser | undefined;
   /** Gives the cluster its place. */
   settle(): void;

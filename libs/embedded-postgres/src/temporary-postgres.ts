@@ -12,12 +12,12 @@ import { type OsUser, serverUser } from './os-user.js';
 import { readPidFile } from './pid-file.js';
 import { findFreePort } from './port.js';
 
-/** A server without durability whose data goes with it. */
+/** A server without durability whose data is removed with it. */
 export interface TemporaryPostgres {
   readonly port: number;
   /** Connection URI of the superuser for a database (default `postgres`). */
   uri(database?: string): string;
-  /** Resolves when the server has ended; its folder goes then. */
+  /** Resolves when the server has ended; its folder is removed then. */
   stop(): Promise<void>;
 }
 
@@ -107,7 +107,7 @@ async function ensureTemplate(binaries: PostgresBinaries, user: OsUser | undefin
   mkdirSync(partial, { mode: 0o700 });
   if (user) chownSync(partial, user.uid, user.gid);
   const pgdata = join(partial, 'data');
-  // Trust would be simpler, but what is tested should log in as it does for real. Small segments copy faster.
+  // Trust would be simpler, but tested code should log in as in production. Small segments copy faster.
   await ensureCluster({ binaries, user, pgdata, password: PASSWORD, args: ['--no-sync', '--wal-segsize=1'] });
   try {
     renameSync(pgdata, template);

@@ -6,9 +6,9 @@ import { retryWhileUnavailable } from './retry-while-unavailable.js';
 const PATIENCE_MS = 120_000;
 
 /**
- * Performs a step of a program's start, again and again while the database is unavailable; the step may be performed
- * twice, also at once. The log names what is waited for.
- * @throws what the step threw last, after two minutes or when waiting cannot help
+ * Performs a step of a program's start, again and again while the database is unavailable; the step may be
+ * performed twice, also at once. The log names the database.
+ * @throws the last error of the step, after two minutes or when waiting cannot help
  */
 export async function awaitDatabase(
   { log, clock }: { readonly log: Logger; readonly clock: Clock },

@@ -3,8 +3,8 @@ const TEXT = 25;
 const HEADER_BYTES = 20;
 
 /**
- * A parameter for `$n::text[]` in Postgres' binary form. The driver would quote each text by itself, and JSON is full of
- * what is quoted.
+ * A parameter for `$n::text[]` in Postgres' binary form. The driver would quote each text by itself, and JSON
+ * is full of characters that are quoted.
  */
 export function binaryTexts(texts: readonly (Buffer | undefined)[]): Buffer {
   const length = texts.reduce((sum, text) => sum + 4 + (text?.length ?? 0), HEADER_BYTES);

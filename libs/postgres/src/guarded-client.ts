@@ -108,7 +108,7 @@ export class GuardedClient extends pg.Client {
     const led = super.query(lead.join('; ')).catch(throwNamed);
     led.catch(() => undefined);
     const answer: unknown = Reflect.apply(this.query, this, given);
-    // where the lead failed, the query does too, and for that reason
+    // if the lead failed, the query fails too, and for that reason
     return answer instanceof Promise ? answer.finally(() => led) : answer;
   }
 

@@ -9,7 +9,7 @@ const QUERY_CANCELED = '57014';
 export interface TimeLimit {
   /** Limit of each statement, in milliseconds. */
   readonly limitMs: number;
-  /** Cancels the statement at work when it is aborted; its reason is thrown then. */
+  /** Cancels the current statement when it is aborted; its reason is thrown then. */
   readonly left?: AbortSignal | undefined;
   /** True when it may change rows; else Postgres refuses to. */
   readonly mayChange?: boolean;
@@ -75,8 +75,8 @@ export async function withinLimit<T>(
 }
 
 /**
- * A cancellation that was sent is waited for, with the connection: it would meet whatever is at work there next. One that
- * found no connection of the pool free in time is not sent any more, and the time limit decides.
+ * A cancellation that was sent is waited for, with the connection: it would otherwise hit its next statement.
+ * One that found no connection of the pool free in time is not sent any more, and the time limit decides.
  */
 async function cancelledOn<T>(
   left: AbortSignal,

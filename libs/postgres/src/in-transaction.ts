@@ -12,7 +12,7 @@ export async function inTransaction<T>(
 ): Promise<T> {
   const connection = await pool.connect();
   let broken: Error | undefined;
-  // where nothing was asked, no transaction was opened
+  // if no statement was sent, no transaction was opened
   const isUnbegun = (): boolean => takeUnsent(connection)[0] === begin[0];
   try {
     await sendWithNext(connection, begin);

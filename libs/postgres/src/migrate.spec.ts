@@ -119,7 +119,7 @@ describe('migrate', () => {
       );
       return found[0];
     });
-    // waits behind the migration, which gives way
+    // waits behind the migration, which yields
     await pool.query('SELECT * FROM t');
     await reader.query('COMMIT');
     reader.release();

@@ -60,7 +60,7 @@ async function takeTurn(connection: Connection, { lock, clock }: MigrateOptions)
 async function performMigrations(connection: Connection, options: MigrateOptions): Promise<void> {
   const { schema = 'public', table = 'schema_migrations', migrations, log } = options;
   const place = `${connection.escapeIdentifier(schema)}.${connection.escapeIdentifier(table)}`;
-  // not IF NOT EXISTS alone: that asks for the right to create even where the schema exists
+  // not IF NOT EXISTS alone: that needs the right to create even if the schema exists
   const found = await connection.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
   if (found.rowCount === 0) await connection.query(`CREATE SCHEMA ${connection.escapeIdentifier(schema)}`);
   await connection.query(`CREATE TABLE IF NOT EXISTS ${place} (

@@ -1,7 +1,7 @@
 import type { Connection } from './open-pool.js';
 
 interface NumberedStep {
-  /** Steps are applied in the order of the list; the number is what is recorded. */
+  /** Steps are applied in the order of the list; the number is recorded. */
   readonly version: number;
   readonly name: string;
 }

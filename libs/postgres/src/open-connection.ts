@@ -25,7 +25,8 @@ interface ReplicationConfig {
 export type OwnConnection = pg.Client;
 
 /**
- * Opens a connection for what must stay on one session: LISTEN, advisory locks, statements of an administrator.
+ * Opens a connection for work that must stay on one session: LISTEN, advisory locks, statements of an
+ * administrator.
  * @throws NoAnswerError, or the server's refusal
  */
 export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {

@@ -23,7 +23,7 @@ export interface PoolOptions {
   readonly types?: pg.CustomTypesConfig;
 }
 
-/** A pool of connections, each opened on demand. See `postgresTrouble` for what its failures mean. */
+/** A pool of connections, each opened on demand. See `postgresTrouble` for the meaning of its failures. */
 export type Pool = pg.Pool;
 
 /** A connection that a pool has lent out. */

@@ -4,9 +4,9 @@ import { ArchiveStream, type SentFolder } from './archive-stream.js';
 
 /** A copy of all databases of a server, while it is being sent. */
 export interface BaseBackup {
-  /** Bytes of PGDATA as the server expects them; what it writes meanwhile comes on top. */
+  /** Bytes of PGDATA as the server expects them; data that it writes meanwhile is added. */
   readonly expectedBytes: number;
-  /** PGDATA as a tar, with what the server needs to bring it to the one moment of its end. */
+  /** PGDATA as a tar, with the files that the server needs to bring it to the one moment of its end. */
   readonly archive: Readable;
 }
 

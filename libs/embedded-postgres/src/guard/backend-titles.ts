@@ -23,7 +23,7 @@ function titleOf(pid: number): string {
   return readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
 }
 
-/** Empty where the process ended, or the system has no such file. */
+/** Empty when the process ended, or the system has no such file. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8').trim();

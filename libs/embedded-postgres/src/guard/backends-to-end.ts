@@ -14,8 +14,8 @@ export interface LockBudget {
 }
 
 /**
- * The backends that have to end so that the rest is within the budget: always the largest one of the role that holds
- * most, so that a role loses what is in the way and keeps its other connections.
+ * The backends that have to end so that the rest is within the budget: always the largest one of the role
+ * that holds most, so that a role loses only the excess and keeps its other connections.
  */
 export function backendsToEnd(holders: readonly LockHolder[], budget: LockBudget): readonly LockHolder[] {
   const ended: LockHolder[] = [];

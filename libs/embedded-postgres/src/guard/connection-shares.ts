@@ -20,9 +20,10 @@ export interface ConnectionSharesOptions {
 }
 
 /**
- * Keeps connections for a workspace that holds none. A role has a limit, but a workspace has many roles: where all its
- * deployments take what they may, nothing is left for others. While less than the reserve is free, the most idle
- * sessions of the workspace that holds most are ended, and its roles may have what they hold until others hold less.
+ * Keeps connections for a workspace that holds none. A role has a limit, but a workspace has many roles: if
+ * all its deployments use their limits, nothing is left for others. While less than the reserve is free, the
+ * most idle sessions of the workspace that holds most are ended, and its roles are limited to their current
+ * number until others hold less.
  */
 export class ConnectionShares {
   readonly #options: ConnectionSharesOptions;
@@ -79,7 +80,7 @@ export class ConnectionShares {
   }
 }
 
-/** Its comment says what it may have when it is no longer lowered. */
+/** Its comment has its limit when it is no longer lowered. */
 async function limitRole(connection: OwnConnection, role: NotedRole, limit: number): Promise<void> {
   const name = connection.escapeIdentifier(role.name);
   const note = renderRoleNote({ isSuspended: false, connections: role.connections });

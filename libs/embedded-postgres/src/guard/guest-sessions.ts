@@ -17,7 +17,7 @@ export async function listSessions(connection: OwnConnection): Promise<readonly 
   return rows;
 }
 
-/** A role, and what its comment says of it. */
+/** A role, and the note in its comment. */
 export interface NotedRole extends GuestRole {
   readonly name: string;
   /** Undefined when the comment is not the platform's. */

@@ -32,7 +32,9 @@ export async function restoreRole(connection: OwnConnection, name: string): Prom
   await admit(connection, name, true);
 }
 
-/** The role's note says so in the same transaction: a start finds what a crash left behind. */
+/**
+ * The role's note records it in the same transaction: a start finds the suspensions that a crash left behind.
+ */
 async function admit(connection: OwnConnection, name: string, mayLogIn: boolean): Promise<void> {
   const { rows } = await connection.query<{ rolconnlimit: number; comment: string | null }>(
     `SELECT rolconnlimit, shobj_description(oid, 'pg_authid') AS comment FROM pg_authid WHERE rolname = $1`,

@@ -58,7 +58,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
   /** Holds what it gets of all locks; answers the connection. */
   async function attack(uri = uris.agent): Promise<pg.Client> {
     const client = await connections.to(uri);
-    // what sessions have cached of roles is void then
+    // the roles that sessions have cached are void then
     await client.query(`ALTER ROLE CURRENT_USER PASSWORD 'x'`);
     await expect(client.query(TAKE_ALL_LOCKS)).rejects.toThrow(/out of shared memory|terminat/);
     return client;

@@ -8,7 +8,7 @@ export interface GuestSession {
 export interface GuestRole {
   /** Object id. */
   readonly id: string;
-  /** Roles of one workspace share what is left to it. */
+  /** Roles of one workspace share its remaining connections. */
   readonly workspace: string;
   /** Maximum number of connections that it may have at all; a negative number is no limit. */
   readonly connections: number;

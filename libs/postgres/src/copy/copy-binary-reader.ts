@@ -1,4 +1,4 @@
-/** The bytes are not what `COPY … (FORMAT binary)` sends. */
+/** The bytes are not in the format of `COPY … (FORMAT binary)`. */
 class CopyFormatError extends Error {
   constructor(message: string) {
     super(message);
@@ -25,8 +25,9 @@ const USUAL_BYTES = 256 << 10;
 const EXACT_BYTES = 8 << 20;
 
 /**
- * Finds tuples in the stream of `COPY … TO STDOUT (FORMAT binary)` without copying fields or making strings: `push`
- * what arrived, then call `next` until it is false. It holds one buffer, as large as the largest tuple needs.
+ * Finds tuples in the stream of `COPY … TO STDOUT (FORMAT binary)` without copying fields or making strings:
+ * `push` the received chunk, then call `next` until it is false. It holds one buffer, as large as the largest
+ * tuple needs.
  */
 export class CopyBinaryReader implements Tuple {
   readonly offsets: Int32Array;

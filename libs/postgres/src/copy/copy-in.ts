@@ -53,7 +53,7 @@ class CopiesIn implements pg.Submittable {
   }
 
   submit({ stream }: pg.Connection): void {
-    // what ends the connection ends this
+    // an error that ends the connection ends this
     if (!stream.writable) return;
     stream.cork();
     const text = Buffer.from(`${this.text}\0`);
