@@ -80,7 +80,7 @@ const ENCRYPTION = /^x-amz-server-side-encryption/;
 const OWN_ACLS = new Set(['private', 'bucket-owner-read', 'bucket-owner-full-control']);
 
 /**
- * Refuses what an object should be written with and would not be.
+ * Refuses settings of an object that would not be applied.
  * @throws S3Error
  */
 export function checkWriteHeaders({ headers }: S3Request): void {
@@ -111,7 +111,7 @@ function withoutFraming(encodings: string): string {
   return words.filter((word) => word !== 'aws-chunked' && word !== '').join(', ');
 }
 
-/** @throws S3Error (BadDigest) where a body is not what its `Content-MD5` says. @param md5 hex */
+/** @throws S3Error (BadDigest) when a body does not match its `Content-MD5`. @param md5 hex */
 export function checkMd5(request: S3Request, md5: string): void {
   const digest = request.headers['content-md5'];
   if (typeof digest === 'string' && digest !== Buffer.from(md5, 'hex').toString('base64'))

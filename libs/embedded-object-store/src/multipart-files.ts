@@ -156,7 +156,10 @@ export class MultipartFiles {
     await this.#alone(upload, () => this.#remove(bucket, upload.uploadId));
   }
 
-  /** Removes uploads on which nothing has happened since, and what is left of half removed ones. @returns how many */
+  /**
+   * Removes uploads on which nothing has happened since, and the rest of half removed ones.
+   * @returns their number
+   */
   async expire(bucket: string, since: Date): Promise<number> {
     let removed = 0;
     for (const uploadId of await readdir(this.#folder.uploadsPath(bucket)).catch(() => [])) {
@@ -172,7 +175,7 @@ export class MultipartFiles {
     return removed;
   }
 
-  /** A part that comes or goes changes the folder. */
+  /** A part that is added or removed changes the folder. */
   async #isUntouched(bucket: string, uploadId: string, since: Date): Promise<boolean> {
     const found = await stat(this.#path(bucket, uploadId)).catch(() => undefined);
     return found !== undefined && found.mtime < since;
@@ -186,7 +189,7 @@ export class MultipartFiles {
     return join(this.#folder.uploadsPath(bucket), uploadId);
   }
 
-  /** `upload.json` goes first: without it the rest is rubbish, whatever happens next. */
+  /** `upload.json` is removed first: without it the rest is garbage, whatever happens next. */
   async #remove(bucket: string, uploadId: string): Promise<void> {
     const path = this.#path(bucket, uploadId);
     await rm(join(path, 'upload.json'), { force: true });

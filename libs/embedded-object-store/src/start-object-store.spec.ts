@@ -379,7 +379,7 @@ describe('multipart uploads', () => {
     const begin = (key: string): Promise<string> => client.initiateNewMultipartUpload('first', key, {});
     const left = async (): Promise<string[]> => (await readdir(join(folder, '.store/uploads/first'))).sort();
     const [old, alive, young] = [await begin('old'), await begin('alive'), await begin('young')];
-    // what a process that died while it removed one has left
+    // files of a process that died while it removed an upload
     await mkdir(join(folder, '.store/uploads/first/half'));
     const week = 7 * 24 * 3_600_000;
     const past = new Date(Date.now() - week - 60_000);

@@ -107,7 +107,7 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
     name: 'object-store',
     port,
     endpoint: `http://${urlHost(options.host)}:${port}`,
-    // what uploads wrote that are cut is whole or not there
+    // files of interrupted uploads are whole or missing
     stop: () => closeServer(server, { clock, patienceMs: CLOSE_MS }).then(stopExpiring),
   };
 }

@@ -7,7 +7,7 @@ const BUCKET_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 /** Name of the store's own folder, which no bucket can have. */
 const OWN = '.store';
 
-/** True for errors of the file system that say "nothing there". */
+/** True for errors of the file system that mean "nothing there". */
 export function isMissing(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return code === 'ENOENT' || code === 'ENOTDIR';
@@ -47,7 +47,7 @@ export class StoreFolder {
     this.#root = root;
   }
 
-  /** Clears what a killed process left half written. */
+  /** Removes the unfinished files of a killed process. */
   async prepare(): Promise<void> {
     const own = join(this.#root, OWN);
     await ensureFolder(own);
@@ -71,7 +71,7 @@ export class StoreFolder {
     return join(this.#root, OWN, 'tmp', randomBytes(12).toString('hex'));
   }
 
-  /** Runs one after another what is run for the same word: checking and renaming are two steps. */
+  /** Serialises work with the same key: checking and renaming are two steps. */
   async alone<T>(word: string, work: () => Promise<T>): Promise<T> {
     const before = this.#queues.get(word) ?? Promise.resolve();
     const mine = before.then(work, work);

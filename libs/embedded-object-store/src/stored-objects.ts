@@ -71,7 +71,7 @@ export class StoredObjects {
     await this.#folder.prepare();
   }
 
-  /** Writes an object with what was known of it. */
+  /** Writes an object with its known metadata. */
   async write(
     { bucket, key }: ObjectName,
     { etag, headers, lastModified }: ObjectFacts & { readonly lastModified: Date },

@@ -106,7 +106,7 @@ async function* inLargerPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<re
 async function append(handle: FileHandle, pieces: readonly Buffer[]): Promise<number> {
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
   const { bytesWritten } = await handle.writev(pieces);
-  // as a disk that fills up does it: the next write says why
+  // like a disk that fills up: the next write reports the reason
   if (bytesWritten < bytes) await handle.appendFile(Buffer.concat(pieces).subarray(bytesWritten));
   return bytes;
 }

@@ -36,17 +36,17 @@ export function boundedAnswer(answer: IncomingMessage, options: RequestOptions):
   });
   bounded.on('error', () => undefined); // the stream may no longer be read
   pipeline(answer, bounded, () => undefined);
-  // what the client looks at beside the bytes
+  // the headers that the client reads beside the bytes
   return Object.assign(bounded, { statusCode, headers }) as Transform & IncomingMessage;
 }
 
-/** Refusals for which the client has no code where a body has none. */
+/** Refusals for which the client has no code if the body has none. */
 const NAMELESS: ReadonlyMap<number, string> = new Map([
   [401, 'Unauthorized'],
   [403, 'AccessDenied'],
 ]);
 
-/** Code, region and sentence of an error, where it is one of a store, and the status. */
+/** Code, region and sentence of an error, if it is one of a store, and the status. */
 function shortError(text: string, status: number, options: RequestOptions): string {
   const isError = /<Error[\s>]/.test(text);
   const found = [/<Code>[^<]{1,64}<\/Code>/, /<Region>[\w-]{1,64}<\/Region>/].map((one) =>

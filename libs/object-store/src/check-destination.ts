@@ -69,7 +69,7 @@ const NOTHING_STORED = {
   advice: endpointCause('NothingStored'),
 } as const satisfies DestinationCheck;
 
-/** The failure of a test in the words of the interface, and what is behind it. */
+/** The failure of a test in the words of the interface, and its cause. */
 export function refusal(failure: ObjectStoreError): DestinationCheck {
   const isOfCredentials = failure instanceof CredentialsRefusedError;
   const message = isOfCredentials ? 'Access denied' : destinationMessage(failure);
@@ -77,7 +77,7 @@ export function refusal(failure: ObjectStoreError): DestinationCheck {
   return {
     ...{ kind: 'refused', message, detail: failure.code },
     advice: isRefusedHere ? failure.advice : causeText(failure, message),
-    // a store that answers is not one that cannot be reached, even where its refusal may pass
+    // a store that answers is reachable, even if its refusal may pass
     retryable: failure.retryable && (isOfCredentials || message === 'Invalid endpoint'),
   };
 }
@@ -95,7 +95,7 @@ interface TestedPlace {
   readonly prefix: string | undefined;
   /** Name of the test object, without its ending; one that is tested again and again has its own, since it may stay. */
   readonly name?: string | undefined;
-  /** Encryption that the store is asked for. */
+  /** Encryption that is requested from the store. */
   readonly serverSideEncryption?: string | undefined;
 }
 
@@ -112,7 +112,7 @@ export async function checkDestination(
   let isEncryptionUnconfirmed = false;
   try {
     const answer = await store.put(bucket, key, body, { contentType: 'text/plain' });
-    // any web server may answer 200; a store says what it has stored
+    // any web server may answer 200; a store reports the stored object
     if (answer.etag === '') return NOT_A_STORE;
     isEncryptionUnconfirmed = answer.serverSideEncryption !== serverSideEncryption;
   } catch (error) {
@@ -123,7 +123,7 @@ export async function checkDestination(
   // a store that keeps nothing may well accept everything; if the key may not read, the two cannot be
   // distinguished
   if (seen.kind === 'missing') return NOTHING_STORED;
-  // nor does a server that answers the same to everything know the length of what was stored
+  // a server that answers the same to everything does not know the length of the object either
   if (seen.kind === 'found' && seen.size !== Buffer.byteLength(body)) return NOT_A_STORE;
   const canDelete = await store.delete(bucket, key).then(
     () => true,
@@ -131,7 +131,7 @@ export async function checkDestination(
   );
   return {
     ...{ kind: 'usable', canDelete, canRead: seen.kind === 'found' },
-    // a bucket may encrypt by itself what no encryption was asked for
+    // a bucket may encrypt by itself without a request for encryption
     ...(serverSideEncryption !== undefined && isEncryptionUnconfirmed ? { isEncryptionUnconfirmed } : {}),
   };
 }

@@ -1,6 +1,6 @@
 import { storeSentence } from './store-sentence.js';
 
-/** The code of an answer that says nothing about the upload. */
+/** The code of an answer that has no result of the upload. */
 export const UNCLEAR = 'NotAnObjectStore';
 
 /**

@@ -4,8 +4,8 @@ import { classify } from './object-store-error.js';
 const NOT_UNDERSTOOD = new Set(['NotImplemented', 'InvalidArgument', 'InvalidRequest']);
 
 /**
- * Writes on the condition that the key is free, and without it where the store does not understand conditions: those
- * who ask for it must be safe without, it only closes a gap that time leaves.
+ * Writes on the condition that the key is free, and without it if the store does not understand conditions:
+ * callers must be safe without, it only closes a race.
  * @param write is given the headers of the condition
  */
 export async function conditionally<T>(

@@ -35,7 +35,7 @@ const UNTRUSTED: Readonly<Record<string, string>> = {
 };
 const TRUST = 'start the platform with NODE_EXTRA_CA_CERTS=FILE, the certificate of its authority';
 
-/** Why an endpoint cannot be used, for people. */
+/** Reason why an endpoint cannot be used, for people. */
 export function endpointCause(code: string): string {
   const untrusted = Object.hasOwn(UNTRUSTED, code) ? UNTRUSTED[code] : undefined;
   if (untrusted !== undefined) return `${untrusted} (${code}); ${TRUST}`;

@@ -21,14 +21,14 @@ export interface UploadsPage {
   readonly next: { readonly keyMarker: string; readonly uploadIdMarker: string } | undefined;
 }
 
-/** @throws RequestError for what is no such page */
+/** @throws RequestError for an answer that is no such page */
 export function readObjects(answer: string): ObjectsPage {
   const page = pageOf(answer, 'ListBucketResult');
   const next = isTruncated(page) ? textOf(page, 'NextContinuationToken') : undefined;
   return { objects: objectsOf(page), next };
 }
 
-/** @throws RequestError for what is no such page */
+/** @throws RequestError for an answer that is no such page */
 export function readUploads(answer: string): UploadsPage {
   const page = pageOf(answer, 'ListMultipartUploadsResult');
   if (!isTruncated(page)) return { uploads: uploadsOf(page), next: undefined };
@@ -55,7 +55,8 @@ function isTruncated(page: string): boolean {
 }
 
 function* objectsOf(page: string): Generator<ObjectEntry, void, void> {
-  // asked for, since XML cannot hold every key; a store that does not know the parameter sends keys as they are
+  // requested, since XML cannot hold every key; a store that does not know the parameter sends keys as they
+  // are
   const isEncoded = textOf(page, 'EncodingType') === 'url';
   for (const object of elementsOf(page, 'Contents')) {
     const key = textOf(object, 'Key');

@@ -66,7 +66,7 @@ function withoutMark(headers: Readonly<Record<string, string>>): Answer {
   return { ...USUAL.look, headers: rest };
 }
 
-/** A store whose answers a test chooses: no store gives these whenever one would have them. */
+/** A store whose answers a test chooses: no real store gives these on demand. */
 describe('an upload to a store with answers of its own', () => {
   let server: Server;
   let store: ObjectStore;

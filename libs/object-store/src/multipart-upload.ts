@@ -34,8 +34,8 @@ export interface CompletedUpload {
   readonly size: number;
   readonly etag: string;
   /**
-   * False where reading is refused, and nothing of the object was compared; and where the store keeps no marks: then size
-   * and etag are those of the upload.
+   * False when reading is refused, and nothing of the object was compared; and when the store keeps no marks:
+   * then size and etag are those of the upload.
    */
   readonly isVerified: boolean;
 }
@@ -212,7 +212,8 @@ export class PartsUpload implements MultipartUpload {
     } catch (error) {
       const failure = classify(error, attempted);
       const isRefused = failure.isWithoutEffect || failure.code === 'PreconditionFailed';
-      // a store may end the upload with its refusal: that it is gone then does not say that it was completed
+      // a store may end the upload with its refusal: a missing upload then does not mean that it was
+      // completed
       if (isRefused) this.#isSent = isRepeated;
       const isUnclear = failure.code === UNCLEAR;
       const mayBeDone =
@@ -220,7 +221,7 @@ export class PartsUpload implements MultipartUpload {
         (isRepeated && (failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed'));
       const done = mayBeDone ? await this.#findDone(failure) : undefined;
       if (done !== undefined) return done;
-      // without an object, or the right to look: the upload itself says whether it was completed
+      // without an object, or the right to look: the upload itself shows whether it was completed
       if (isUnclear && !isRepeated) return await this.#requestCompletion(onlyIfAbsent);
       throw failure;
     }
@@ -282,7 +283,7 @@ export class PartsUpload implements MultipartUpload {
 
   /**
    * @param etag of the answer to the completion
-   * @returns false where it may not look: reading is a recommended permission, not a required one
+   * @returns false when it may not look: reading is a recommended permission, not a required one
    */
   async #verify(etag: string): Promise<boolean> {
     const { key } = this.#target;

@@ -49,7 +49,7 @@ const NETWORK = new Set([
   'ENETUNREACH',
   'EHOSTUNREACH',
 ]);
-/** A person has to change credentials, bucket or permissions; or the store will never do what it is asked for. */
+/** A person has to change credentials, bucket or permissions; or the store will never support the request. */
 const CONFIGURATION = new Set([
   'AccessControlListNotSupported',
   'AccessDenied',
@@ -131,7 +131,7 @@ export class ObjectStoreError extends Error {
     return NOTHING_DONE.has(this.code);
   }
 
-  /** The key has no right to this, or the store has no such operation: no failure where it is optional. */
+  /** The key has no right to this, or the store has no such operation: no failure if it is optional. */
   get isWithheld(): boolean {
     return WITHHELD.has(this.code);
   }
@@ -162,7 +162,7 @@ export class RequestError extends ObjectStoreError {
   }
 }
 
-/** The endpoint itself is refused before anything is dialled; `advice` says why and what to do. */
+/** The endpoint itself is refused before anything is dialled; `advice` has the reason and a remedy. */
 export class EndpointRefusedError extends ObjectStoreError {
   constructor(
     code: 'InvalidEndpoint' | 'PrivateEndpoint',
@@ -194,12 +194,15 @@ export function classify(thrown: unknown, attempted: string): ObjectStoreError {
     return new ObjectStoreError(code, attempted, { sentence, status, cause: thrown });
   }
   if (thrown instanceof ObjectStoreError) return thrown;
-  // the client wraps what its look-up of credentials throws
+  // the client wraps errors of its look-up of credentials
   if (thrown instanceof Error && thrown.cause instanceof CredentialsRefusedError) return thrown.cause;
   return new ObjectStoreError(codeOf(thrown), attempted, { ...answerOf(thrown), cause: thrown });
 }
 
-/** The client hands on as properties what `boundedAnswer` gives it of an error; without a status nothing is the store's. */
+/**
+ * The client passes on the parts of an error from `boundedAnswer` as properties; an error without a status is
+ * not the store's.
+ */
 function answerOf(thrown: unknown): StoreAnswer {
   if (typeof thrown !== 'object' || thrown === null) return {};
   if (!('status' in thrown) || typeof thrown.status !== 'number') return {};
@@ -211,7 +214,7 @@ function codeOf(thrown: unknown): string {
   if (typeof thrown !== 'object' || thrown === null) return 'Unknown';
   if ('code' in thrown && typeof thrown.code === 'string' && CODE.test(thrown.code))
     return SAME.get(thrown.code) ?? thrown.code;
-  // the client checks names before it asks, and says so by class only
+  // the client checks names before it sends a request, and reports the problem by class only
   const name = thrown.constructor.name;
   if (name === 'InvalidBucketNameError') return 'InvalidBucketName';
   if (name === 'InvalidEndpointError') return 'InvalidEndpoint';

@@ -8,7 +8,7 @@ export interface ObjectStoreSettings {
   /** Absolute http or https URL; absent: AWS, found by `region`. */
   readonly endpoint?: string;
   readonly region?: string;
-  /** Absent: the environment's own credentials, where `allowEnvironmentCredentials`. */
+  /** Credentials; absent: the environment's own, if `allowEnvironmentCredentials`. */
   readonly accessKeyId?: string;
   readonly secretAccessKey?: string;
   readonly sessionToken?: string;
@@ -29,7 +29,7 @@ export interface ObjectStoreSettings {
   readonly attempts?: number;
 }
 
-/** Settings with which an object is written, in the words of S3; the defaults of the bucket where absent. */
+/** Settings with which an object is written, in the words of S3; the defaults of the bucket when absent. */
 export type WriteSettings = Pick<
   DestinationConfig,
   'serverSideEncryption' | 'kmsKeyId' | 'storageClass' | 'acl'
@@ -47,7 +47,7 @@ export type DestinationCheck =
       readonly canDelete: boolean;
       /** Sizes of written files can be verified. */
       readonly canRead: boolean;
-      /** The encryption that was asked for is not in the store's answer: it may have ignored the header. */
+      /** The requested encryption is not in the store's answer: it may have ignored the header. */
       readonly isEncryptionUnconfirmed?: true;
     }
   | {
@@ -55,7 +55,7 @@ export type DestinationCheck =
       readonly message: DestinationMessage;
       /** The store's own code or the network's, without secrets; for logs and conditions. */
       readonly detail: string;
-      /** The cause for people: code and sentence of the store, what is wrong with the endpoint, what to do. */
+      /** The cause for people: code and sentence of the store, the problem of the endpoint, the remedy. */
       readonly advice: string;
       /** True when the store could not be reached or was overloaded: testing again later may help. */
       readonly retryable: boolean;
@@ -70,7 +70,7 @@ export interface PutOptions {
 /** The store's answer to a put. */
 export interface PutAnswer {
   readonly etag: string;
-  /** Encryption that the object was written with, where the store names it. */
+  /** Encryption that the object was written with, if the store names it. */
   readonly serverSideEncryption?: string;
 }
 
@@ -94,7 +94,10 @@ export interface ObjectStore {
   delete(bucket: string, key: string): Promise<void>;
   /** Objects in key order. */
   list(bucket: string, prefix: string): AsyncIterable<ObjectEntry>;
-  /** Writes and deletes `<prefix>/tmp/NAME.txt`, by default of a random name. Never throws for what the destination does. */
+  /**
+   * Writes and deletes `<prefix>/tmp/NAME.txt`, by default of a random name. Failures of the destination are
+   * not thrown.
+   */
   checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck>;
   /** Begins an upload of unknown length. The caller must `complete` or `abort` it. */
   startMultipartUpload(

@@ -14,7 +14,7 @@ const IMPATIENT = { timeoutMs: 10_000, attempts: 2 };
  */
 const LONGEST_MS = 30_000;
 
-/** Tries a destination out, in half a minute at most. Throws nothing for what the destination is or does. */
+/** Tries a destination out, in half a minute at most. Failures of the destination are not thrown. */
 export async function testDestination(
   settings: ObjectStoreSettings,
   bucket: string,

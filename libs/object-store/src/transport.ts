@@ -19,7 +19,7 @@ const MAX_SOCKETS = 16;
 /** A request may wait for one of them for so many times as long as nothing may move on it: others are read meanwhile. */
 const WAITING = 4;
 
-/** Errors of a server may pass, those of proxies before it (520 to 529, 507, 509) too; 501 says that it never can. */
+/** Errors of a server may pass, those of proxies before it (520 to 529, 507, 509) too; 501 never does. */
 const isBusy = (status: number): boolean =>
   status === 408 || status === 429 || (status >= 500 && status !== 501);
 
@@ -89,7 +89,7 @@ export class Transport {
     return this.#ending.run(signal, work);
   }
 
-  /** Ends what is under way; nothing is tried again. */
+  /** Ends the requests in flight; nothing is tried again. */
   close(): void {
     this.#isClosed = true;
     for (const agent of [this.agent, ...this.#proxies.values()]) agent.destroy();

@@ -254,7 +254,7 @@ export class ColumnWriter {
     const page = this.#page;
     this.#page = this.#pool.take();
     const whole = this.#levels.putBefore(page);
-    // without compression the page itself is what is written
+    // without compression the page itself is written
     const release = (): void => this.#pool.give(page);
     const body = this.#compressor.compress(whole, this.#content).then((pieces) => ({ pieces }));
     return { body, bytes: whole.length, release };
@@ -279,7 +279,10 @@ export class ColumnWriter {
     return stream;
   }
 
-  /** A huge value goes to the compression from where it was read: a copy of it would be the largest thing in memory. */
+  /**
+   * A huge value is compressed from the buffer it was read into: a copy of it would be the largest thing in
+   * memory.
+   */
   #handOnDirectly(source: Buffer, at: number, length: number): void {
     const page = this.#page;
     page.reserve(4);

@@ -13,7 +13,7 @@ export class Dictionary {
   readonly page = new PageBuffer();
   readonly #encode: ValueEncoder;
   readonly #places = new ValuePlaces();
-  /** The value before, since the same comes again more often than not. */
+  /** The value before, since values usually repeat. */
   readonly #last = Buffer.alloc(MAX_LAST_BYTES);
   #lastLength = -1;
   #lastIndex = 0;

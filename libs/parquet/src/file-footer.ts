@@ -70,7 +70,7 @@ export class FileFooter {
     this.#sortedBy = missing < 0 ? numbers : numbers.slice(0, missing);
   }
 
-  /** @param start where the first chunk begins in the file; the others follow without a gap */
+  /** @param start offset of the first chunk in the file; the others follow without a gap */
   addRowGroup(chunks: readonly ColumnChunk[], rows: number, start: number): void {
     let offset = start;
     const described = chunks.map((chunk): DescribedChunk => {

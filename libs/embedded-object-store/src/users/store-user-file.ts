@@ -58,7 +58,7 @@ export class StoreUserFile implements StoreUsers {
     return this.#read().retired;
   }
 
-  /** Remembers an access key that opens nothing, for those who have to be given another one. */
+  /** Remembers an access key that opens nothing, so that its users can be given another one. */
   retire(accessKeyId: string): void {
     const { users, retired } = this.#read();
     if (!retired.includes(accessKeyId)) this.#write({ users, retired: [...retired, accessKeyId] });

@@ -22,7 +22,7 @@ export interface StoreUser {
   readonly grants: readonly StoreGrant[];
 }
 
-/** The users of a store, asked for at every request. */
+/** The users of a store, looked up at every request. */
 export interface StoreUsers {
   find(accessKeyId: string): StoreUser | undefined;
 }
