@@ -80,7 +80,7 @@ export class ConnectionShares {
   }
 }
 
-/** Its comment has its limit when it is no longer lowered. */
+/** Limits a role. Its comment keeps the limit that it gets back afterwards. */
 async function limitRole(connection: OwnConnection, role: NotedRole, limit: number): Promise<void> {
   const name = connection.escapeIdentifier(role.name);
   const note = renderRoleNote({ isSuspended: false, connections: role.connections });
