@@ -19,8 +19,8 @@ export async function spaceOf(folder: string): Promise<DiskSpace> {
 }
 
 /**
- * The disks with what must stay free: 10 %, but no more than 2 GB and 100,000 files. Of a disk that has less, and is not
- * needed, nearly what it has: a build must not fill it up.
+ * The disks with the space that must stay free: 10 %, but no more than 2 GB and 100,000 files. On a disk that
+ * has less, and is not needed, nearly all of its free space must stay: a build must not fill it up.
  * @throws DiskFullError when a disk that is needed has less
  */
 export async function boundDisks(disks: readonly WatchedDisk[]): Promise<readonly BoundedDisk[]> {
@@ -37,8 +37,9 @@ export async function boundDisks(disks: readonly WatchedDisk[]): Promise<readonl
 }
 
 /**
- * Looks twenty times a second until the signal is aborted, or a disk has less free than it must have. Whatever took it: a
- * file that was removed and is still open, or lies where nothing counts it, is not found otherwise.
+ * Checks twenty times a second until the signal is aborted, or a disk has less free than it must have. This
+ * finds every cause: a file that was removed and is still open, or is not counted anywhere, is not found
+ * otherwise.
  * @throws DiskFullError then
  */
 export async function watchDisks(
@@ -51,7 +52,7 @@ export async function watchDisks(
   }
 }
 
-/** Looks once. @throws what `watchDisks` throws */
+/** Looks once. @throws the errors of `watchDisks` */
 export async function requireRoom(disks: readonly BoundedDisk[]): Promise<void> {
   for (const disk of disks) {
     const shortage = findShortage(disk, await disk.space());
@@ -66,7 +67,7 @@ export async function requireRoom(disks: readonly BoundedDisk[]): Promise<void> 
  */
 export function judged(error: DiskFullError, taken: DiskShare): BuildError {
   const { disk, what, problem } = error.shortage;
-  // the folders lie on the disk that is needed
+  // the folders are on the disk that is needed
   if (!disk.isNeeded || taken[what] <= disk.least[what] * GROWN_SHARE) return error;
   const own = `${rendered(taken, 'bytes')} and ${rendered(taken, 'files')}`;
   return new BuildError(`${problem}; the working folder of this build has ${own}`, { cause: error });

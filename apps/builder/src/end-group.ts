@@ -5,8 +5,8 @@ import { sendSignal, statFields } from '#lib/process-identity';
 const MAX_ROUNDS = 50;
 
 /**
- * Kills all of the process group of this program but itself, where it leads one, as in a container; on Linux only. What has
- * left the group ends with the container.
+ * Kills all of the process group of this program but itself, where it leads one, as in a container; on Linux
+ * only. Processes that have left the group end with the container.
  */
 export function endGroup(): void {
   if (process.platform !== 'linux' || groupOf(process.pid) !== process.pid) return;

@@ -7,8 +7,8 @@ import { refuseIncomplete } from './refuse-incomplete.js';
 import { type Command, NOT_FOUND, runCommand } from './run-command.js';
 
 /**
- * No protocol but https, no redirect to another host, no helper, hook or setting of the machine. What git can be made to
- * run by a repository (hooks, filters, submodules) is off or refused.
+ * No protocol but https, no redirect to another host, no helper, hook or setting of the machine. Programs
+ * that a repository can make git run (hooks, filters, submodules) are off or refused.
  */
 const SETTINGS = [
   'protocol.allow=never',
@@ -87,7 +87,8 @@ class Git {
 
 /**
  * Clones one commit, without its history, into `source`; ends when the signal is aborted.
- * @throws BuildError when the host refuses, and for what would be missing in silence: submodules, LFS, the graph configuration
+ * @throws BuildError when the host refuses, and for parts that would be missing silently: submodules, LFS,
+ * the graph configuration
  */
 export async function fetchSource(config: BuilderConfig, signal: AbortSignal): Promise<void> {
   const folder = sourceFolder();

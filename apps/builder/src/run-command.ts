@@ -33,7 +33,10 @@ export interface Command {
   readonly onOutput?: (text: string) => void;
   /** Beside the log of the build, which gets them as well. */
   readonly onErrors?: (text: string) => void;
-  /** Kills it. What it started stays in the group of this program, and ends with the container at the latest. */
+  /**
+   * Kills it. Its child processes stay in the group of this program, and end with the container at the
+   * latest.
+   */
   readonly signal?: AbortSignal;
 }
 

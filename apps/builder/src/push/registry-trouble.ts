@@ -24,7 +24,7 @@ const MAX_TEXT = 600;
  * answer only in text.
  * @param what was attempted, as `pushing IMAGE`
  * @param image a reference, whose own words count for nothing
- * @param errors what skopeo printed
+ * @param errors output of skopeo
  */
 export function registryTrouble(what: string, image: string, errors: string): BuildError {
   const message = lastMessage(errors);

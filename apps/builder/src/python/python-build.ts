@@ -23,7 +23,8 @@ export class PythonBuild {
   /**
    * Checks if the graphs are Python, and if the machine can run them. A `.venv` of the repository was made on
    * another machine and is removed.
-   * @returns undefined for other graphs, and for a configuration that is not valid yet: a build command may write it
+   * @returns undefined for other graphs, and for a configuration that is not valid yet: a build command may
+   * write it
    * @throws TerminalError when the machine lacks the Python that they need
    */
   static async begin(configuration: string, common: Common): Promise<PythonBuild | undefined> {

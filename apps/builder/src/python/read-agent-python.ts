@@ -4,7 +4,7 @@ import { parseGraphConfiguration, type PythonSettings } from '#lib/graph-configu
 
 /** An agent whose graphs are Python. */
 export interface AgentPython {
-  /** In which its graph configuration lies. */
+  /** Folder of its graph configuration. */
   readonly folder: string;
   readonly settings: PythonSettings;
 }
