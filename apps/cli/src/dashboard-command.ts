@@ -108,7 +108,7 @@ function firstExisting(paths: readonly string[]): string {
   return named.find((path) => existsSync(path)) ?? named[0] ?? '';
 }
 
-/** A kubeconfig that a platform of this machine wrote stands for that platform. */
+/** Returns the platform of a kubeconfig that a platform of this machine wrote. */
 function placeOfKubeconfig(kubeconfig: string): DashboardPlace {
   const platform = findRunningPlatform(dirname(resolve(kubeconfig)));
   if (platform === undefined || resolve(platform.credentials.kubeconfig) !== resolve(kubeconfig))

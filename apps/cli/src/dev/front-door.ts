@@ -130,7 +130,7 @@ export class FrontDoor {
       if (QUIET.has(path) || request.method === 'OPTIONS') return;
       const tookMs = Math.round(clock.monotonicMs() - startedMs);
       const status = response.headersSent ? response.statusCode : 'closed by its caller';
-      // any byte above ASCII may stand in a path, some of which a terminal obeys
+      // a path may have any byte above ASCII, and a terminal obeys some of them
       onAnswer(`${request.method} ${visibleText(path)} ${status} in ${tookMs} ms`);
     });
     const refusal = request.method === 'OPTIONS' ? undefined : this.#refusal(request);

@@ -37,7 +37,7 @@ export class SourceWatch {
     }
   }
 
-  /** Follows the folders of these files, which may lie outside the agent's. */
+  /** Follows the folders of these files, which may be outside the agent's. */
   followFiles(files: Iterable<string>): void {
     for (const file of files) this.#follow(dirname(file));
   }

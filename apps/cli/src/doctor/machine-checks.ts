@@ -95,7 +95,7 @@ export async function checkUserNamespaces(): Promise<Finding> {
   }
 }
 
-/** A program that is asked for its version. @param advice what cannot be done without it, and where it comes from */
+/** A program that is asked for its version. @param advice names the features that need it, and its source */
 export async function checkProgram(check: string, advice: string): Promise<Finding> {
   try {
     const { stdout } = await promisify(execFile)(check, ['--version'], { timeout: ANSWER_MS });

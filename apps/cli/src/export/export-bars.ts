@@ -23,7 +23,7 @@ export function amountText({ status }: Pick<BulkExport | BulkExportRun, 'status'
 }
 
 /**
- * An export and each of its runs as a bar: those that failed or are at work stand in place of others where not all fit.
+ * An export and each of its runs as a bar: those that failed or are at work replace others where not all fit.
  * @param most lines, at least one
  */
 export function exportBars(

@@ -74,7 +74,7 @@ export interface BucketOptions {
 
 /** A manifest has some 400 bytes for each file of a day. */
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
-/** A bucket is somebody else's: it may hold any number of objects that differ. */
+/** Limit of differences: a foreign bucket may hold any number of objects that differ. */
 const MAX_DIFFERENCES = 1_000;
 
 /**

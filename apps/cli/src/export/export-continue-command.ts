@@ -4,7 +4,7 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { print } from '../output/print.js';
 import { exportIdOf } from './export-id.js';
 
-/** `agentplane export continue NAME`. By REST, which has the exports of the archive too. */
+/** `agentplane export continue NAME`. Uses REST, which has the exports of the archive too. */
 export async function continueExport(given: string, flags: TargetFlags): Promise<number> {
   const target = resolveTarget(flags);
   const id = await exportIdOf(target, given);

@@ -23,7 +23,7 @@ interface LateRuns {
   readonly days: readonly LateDay[];
 }
 
-/** `agentplane export late NAME`. By REST, which has the exports of the archive too. */
+/** `agentplane export late NAME`. Uses REST, which has the exports of the archive too. */
 export async function exportLate(given: string, flags: ExportLateFlags): Promise<number> {
   const target = resolveTarget(flags);
   const id = await exportIdOf(target, given);

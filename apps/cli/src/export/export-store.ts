@@ -22,9 +22,10 @@ interface LateRuns {
 }
 
 /**
- * Compares the rows of each day with those that the trace store has now, by their number. After an export runs may have
- * come, changed or gone; of those that an export of late runs had to have, a later change is taken into account.
- * @param countsFeedback whether feedback is counted too, which takes two requests for a hundred runs with feedback
+ * Compares the rows of each day with those that the trace store has now, by their number. After an export
+ * runs may have come, changed or gone; for runs that an export of late runs must have, a later change is
+ * taken into account.
+ * @param countsFeedback true when feedback counts too, which takes two requests for a hundred runs with it
  */
 export async function compareStore(
   found: VerifiedExport,
@@ -174,7 +175,7 @@ async function lateRuns(
   }
 }
 
-/** @param compare what differs on a day */
+/** @param compare returns the differences of a day */
 async function eachDay(
   runs: readonly VerifiedRun[],
   what: string,

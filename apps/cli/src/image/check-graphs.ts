@@ -62,8 +62,8 @@ async function troubleOf(
 }
 
 /**
- * Refuses graphs of which it can be seen without running them that they cannot be loaded: files that do not compile, and
- * exports that do not exist. What the folder itself lacks is left to the image store.
+ * Refuses graphs that visibly cannot be loaded, without running them: files that do not compile, and exports
+ * that do not exist. The image store reports anything that the folder itself lacks.
  * @throws CommandError
  */
 export async function checkGraphs(given: string): Promise<void> {

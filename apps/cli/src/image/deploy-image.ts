@@ -17,7 +17,7 @@ export class ImageDeployments {
   readonly #client: KubeClient;
   readonly #namespace: string;
   readonly names: readonly string[];
-  /** Deployments that have no pods until somebody resumes them. */
+  /** Deployments that have no pods until they are resumed. */
   readonly #suspended: ReadonlySet<string>;
 
   private constructor(client: KubeClient, namespace: string, deployments: readonly AgentDeployment[]) {

@@ -7,8 +7,9 @@ const LEFT_OUT = [
 ];
 
 /**
- * The lines of an ignore file, of which the last that fits a path decides. What the folder's own lines take back comes
- * after what tends to hold secrets only where it names such a thing: `!src` is about sources, not about `src/.env`.
+ * The lines of an ignore file, of which the last that fits a path decides. The folder's own exceptions come
+ * after the lines for secrets only where they name such a file: `!src` is about sources, not about
+ * `src/.env`.
  */
 export function ignoredLines(own: readonly string[]): readonly string[] {
   const lines = own.flatMap((text) => text.split(/\r?\n/)).map((line) => line.trim());

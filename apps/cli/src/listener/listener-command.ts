@@ -129,7 +129,7 @@ async function openAccess(
   };
 }
 
-/** @param until as the API server answered it */
+/** @param until time in the API server's answer */
 export function tokenNote(account: string, until: string): string {
   return `the token is good until ${visibleText(until)}; apply the manifest again before, and delete ServiceAccount ${account} to revoke it\n`;
 }

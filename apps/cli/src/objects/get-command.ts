@@ -90,7 +90,7 @@ async function renderOne(kube: KubeAccess, kind: Kind, name: string, flags: GetF
   }
 }
 
-/** Several kinds stand one below the other, or in one list. */
+/** Renders several kinds one below the other, or in one list. */
 async function renderLists(kube: KubeAccess, kinds: readonly Kind[], flags: GetFlags): Promise<string> {
   const { output, selector, limit } = flags;
   const namespace = namespaceOf(kube, flags);

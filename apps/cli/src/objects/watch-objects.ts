@@ -23,8 +23,8 @@ export interface Watched {
 }
 
 /**
- * Prints what is there, then every object again whenever it has changed, over breaks of the connection; ends with the
- * process. What cannot be answered when it begins is thrown.
+ * Prints the existing objects, then every object again whenever it has changed, over breaks of the
+ * connection; ends with the process. An error of the first request is thrown.
  */
 export async function watchObjects(
   client: KubeClient,

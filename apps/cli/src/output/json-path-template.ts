@@ -10,7 +10,7 @@ type Part =
  * A template in the dialect of `kubectl -o jsonpath`: text outside of braces, `{.path}`, `{"text"}`, and
  * `{range .path}…{end}`. A template without braces is one path. Several values are separated by blanks, objects are
  * JSON, and nothing is added at the end.
- * @throws CommandError `usage` that quotes what cannot be read
+ * @throws CommandError `usage` that quotes the malformed part
  */
 export function renderJsonPath(template: string, value: unknown): string {
   const parts = parseTemplate(template.includes('{') ? template : `{${template}}`);
@@ -41,7 +41,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Texts and the insides of braces in turn; a brace inside of quotes ends nothing. */
+/** Texts and the insides of braces alternately; a brace inside of quotes ends nothing. */
 const TOKEN = /\{((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^{}"'])*)\}|([^{]+)/gy;
 
 function parseTemplate(template: string): readonly Part[] {

@@ -10,7 +10,7 @@ interface Screen {
 const UP = (lines: number): string => `\u001b[${lines}A`;
 const CLEAR_BELOW = '\u001b[0J';
 
-/** A few lines on a terminal that are drawn anew where they stand. Each character must take one column. */
+/** A few lines on a terminal that are drawn again at the same place. Each character must take one column. */
 export class LiveLines {
   readonly #screen: Screen;
   #shown = 0;

@@ -29,7 +29,7 @@ const ANSWER_MS = 3_000;
 /** Length, then the number by which a client asks for TLS: answered N or S before any password. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** @param isHealthy what the status means; an object store that refuses anonymous requests is healthy */
+/** @param isHealthy judges the status; an object store that refuses anonymous requests is healthy */
 async function serverState(
   part: string,
   {
