@@ -8,8 +8,8 @@ import {
 } from '#lib/resources';
 
 /**
- * The complete list of conditions: those that this pass found, and `Ready` computed from them. What it did not find is
- * not in it: conditions of failures exist only while true.
+ * The complete list of conditions: those that this pass found, and `Ready` computed from them. Other
+ * conditions are not in it: conditions of failures exist only while true.
  * @param keeps types that stay as they are, because the pass did not come to them
  */
 export function conditionsOf(

@@ -38,7 +38,7 @@ function agentDeploymentController(reconciler: DeploymentReconciler, caches: Cac
   return {
     name: 'agent-deployment',
     reconcile: (key) => reconciler.reconcile(key),
-    // each drops a database, which takes long: changes that people wait for go on beside them
+    // each drops a database, which takes long: changes that people wait for continue beside them
     aside: { has: isDeleted, most: DELETIONS },
     subject: passSubject(RESOURCES.AgentDeployment, caches.deployments),
     sources: [

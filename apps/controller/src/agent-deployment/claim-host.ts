@@ -3,9 +3,10 @@ import type { AgentDeployment } from '#lib/resources';
 import type { DeploymentWorld } from './observe.js';
 
 /**
- * The host that a deployment has by its custom URL; undefined while another deployment has it. A host stays with the
- * deployment that has it: an older one of another workspace that asks for it later must not be sent what callers send, keys
- * included. Of those that ask for a free host the oldest gets it, so two that are reconciled at the same moment agree.
+ * The host that a deployment has by its custom URL; undefined while another deployment has it. A host stays
+ * with the deployment that has it: an older one of another workspace that asks for it later must not receive
+ * the requests of callers, keys included. The oldest of those that ask for a free host gets it, so two that
+ * are reconciled at the same moment agree.
  */
 export function claimHost({
   deployment,

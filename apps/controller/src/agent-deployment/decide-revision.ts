@@ -22,7 +22,7 @@ export type RevisionDecision =
 /**
  * Decides if a revision must be made. A request comes before the hash, and the revision it makes carries the
  * present hash, so that a redeploy of an old snapshot is not followed by a revision of the present spec.
- * @param revisions by number, oldest first
+ * @param revisions revisions by number, oldest first
  * @param hashes of the present spec, by this version and by earlier ones
  */
 export function decideRevision(

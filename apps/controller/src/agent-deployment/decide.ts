@@ -64,8 +64,8 @@ const REFUSED_MS = 10_000;
 const PROJECT_LOOK_MS = 60_000;
 
 /**
- * In the order in which one thing needs the other: tracing project, platform key and database, revision, its variables.
- * What runs of a revision is the listener's part, and its image the builder's.
+ * Decides in the order in which one thing needs the other: tracing project, platform key and database,
+ * revision, its variables. The listener runs the revision, and the builder makes its image.
  */
 export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   const { deployment, platformKey, database, revisions } = world;

@@ -181,7 +181,7 @@ export class DeploymentReconciler {
   }
 }
 
-/** @param count how many deployments there are */
+/** @param count number of deployments */
 function resultOf(decision: DeploymentDecision, count: number): Result {
   switch (decision.kind) {
     case 'refuse':

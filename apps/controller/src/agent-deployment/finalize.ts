@@ -15,9 +15,10 @@ import type { DeploymentTools } from './deployment-tools.js';
 const DELETING_MS = 1_000;
 
 /**
- * Ends a deployment: its pods first, then what they use, since an agent without its database would only report errors.
- * Revisions are listed from the server: one that no cache shows yet would lose its database under its pods. None of them
- * is archived, and those that were are dropped: they belong to the deployment.
+ * Ends a deployment: its pods first, then the things that they use, since an agent without its database would
+ * only report errors. Revisions are listed from the server: one that no cache shows yet would lose its
+ * database under its pods. They are not archived, and archived ones are dropped: they belong to the
+ * deployment.
  * @param id the deployment's own, by which its database is named
  */
 export async function finalizeDeployment(

@@ -147,7 +147,7 @@ export class DeploymentProvisioning {
    * Database and role, on the shared server or one of the deployment's own, and the Secret with their URI; the password in the
    * Secret stays until it is old, and is the role's again where the agent changed it. A URI or certificates that replace others get a new mark in the same write: pods without it have the former one.
    * The first certificates get one too, since pods without a mark do not read any.
-   * @param mayHaveServer whether its pods reach a server in this cluster
+   * @param mayHaveServer true when its pods reach a server in this cluster
    */
   async ensureDatabase(deployment: AgentDeployment, tenantId: string, mayHaveServer: boolean): Promise<void> {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
@@ -156,7 +156,7 @@ export class DeploymentProvisioning {
     const password = isOld ? undefined : passwordOf(before);
     const resourceSpec = wantedResourceSpec(deployment.spec);
     const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
-    // what lies on the shared server stays there: nothing moves it
+    // data on the shared server stays there: nothing moves it
     const wantsServer = mayHaveServer && before === undefined && wantsDatabaseServer(deployment);
     const own = await this.#stores.servers.ensure(deployment, wantsServer);
     const ensure = () =>
@@ -238,7 +238,10 @@ export class DeploymentProvisioning {
   }
 }
 
-/** Database and role of a deployment. By its id, which survives a restore of the cluster; names may be used again. */
+/**
+ * Name of a deployment's database and role. It has the deployment's id, which survives a restore of the
+ * cluster; names may be used again.
+ */
 function databaseName(id: string): string {
   return `agent_${id.replaceAll('-', '')}`;
 }

@@ -23,7 +23,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Refused, or what is needed to go on. */
+/** A refusal, or the facts needed to continue. */
 type Admission<T> = { readonly refusal: Refusal } | ({ readonly refusal?: undefined } & T);
 
 /** Decides if a deployment gets a project and a database. */

@@ -10,7 +10,10 @@ import {
 } from '#lib/resources';
 import type { ArchivedRevision } from '#lib/trace-store';
 
-/** Bytes of one revision in the archive. Of a larger one the resource spec is left out, which has the volumes of a user. */
+/**
+ * Bytes of one revision in the archive. A larger record is stored without the resource spec, which has the
+ * volumes of a user.
+ */
 const MAX_RECORD_BYTES = 64 * 1024;
 /** Characters of a container's output. As much is kept of one that failed, but anyone may write ConfigMaps. */
 const MAX_OUTPUT = 64 * 1024;

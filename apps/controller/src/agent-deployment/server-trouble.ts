@@ -13,7 +13,7 @@ import {
 /** Reasons of containers that are starting. */
 const STARTS = new Set(['ContainerCreating', 'PodInitializing']);
 const STARTING = 'its pod is starting';
-/** Events are anybody's who may write them in the namespace: any number, of a megabyte each. */
+/** Limit of events: any writer of events in the namespace can make any number, of a megabyte each. */
 const MOST_EVENTS = 20;
 const MOST_CHARACTERS = 1_000;
 

@@ -13,7 +13,10 @@ const LOOK_MS = 1_000;
 export class ServerTurns {
   readonly #asked = new Admission({ capacity: MOST });
 
-  /** @throws WaitingError while all turns are taken */
+  /**
+   *
+   * @throws WaitingError while all places are taken
+   */
   async take<T>(ask: () => Promise<T>): Promise<T> {
     const place = this.#asked.tryEnter();
     if (!place)

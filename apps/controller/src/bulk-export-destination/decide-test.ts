@@ -30,7 +30,7 @@ export interface TestOutcome {
 
 /**
  * Milliseconds until the next test, 0 for now.
- * @param isSuspect whether an attempt to write to it has failed since
+ * @param isSuspect true when an attempt to write to it has failed since
  */
 export function untilNextTest(
   destination: BulkExportDestination,

@@ -52,7 +52,7 @@ describe('AttemptWorkers.stop', () => {
   const postgres = testPostgres();
   let client: KubeClient;
   let traces: TraceStore;
-  /** One worker has these in turn, and is at the second. */
+  /** One worker has these one after the other, and is at the second. */
   let first: NamedRun;
   let second: NamedRun;
   let third: NamedRun;

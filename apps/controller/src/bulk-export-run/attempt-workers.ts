@@ -81,10 +81,10 @@ export class AttemptWorkers {
   }
 
   /**
-   * Makes Secret and Job of an attempt, where they do not exist, and deletes the Secret of the one before. Runs that
-   * were kept from another worker are given free first, whatever the attempt: the start of the first may have been cut
-   * short.
-   * @param following runs that the worker takes in turn afterwards
+   * Makes Secret and Job of an attempt, where they do not exist, and deletes the Secret of the one before.
+   * Runs that were kept from another worker are released first, whatever the attempt: the start of the first
+   * may have been cut short.
+   * @param following runs that the worker takes one after the other afterwards
    */
   async start(run: BulkExportRun, number: number, following: readonly BulkExportRun[] = []): Promise<void> {
     const { client, databaseUri, limits, settings, systemNamespace, traceStore } = this.#deps;
@@ -105,7 +105,7 @@ export class AttemptWorkers {
     );
     if (number === 1) return;
     const former = number === 2 ? this.#deps.workerJobs.following(run) : undefined;
-    // where the run had a worker of its own besides, that Job may go on with others
+    // where the run had a worker of its own besides, that Job may continue with others
     const isOver = former !== undefined && isJobFinished(former);
     for (const key of [this.#keyOf(uidOf(run), number - 1), ...(isOver ? [keyOf(former)] : [])])
       await ignoring(isNotFound, client.delete(SECRETS, key));
@@ -114,7 +114,7 @@ export class AttemptWorkers {
   /**
    * Stops the worker of a run that is shut out already. Failed Jobs keep their logs; the Secret of the last attempt
    * stays until nothing of it is left in the bucket.
-   * @returns whether its worker has surely ended: that of a Job which is gone may have a moment left
+   * @returns true when its worker has surely ended: that of a Job which is gone may have a moment left
    */
   async stop(
     run: BulkExportRun,
@@ -142,7 +142,7 @@ export class AttemptWorkers {
 
   /**
    * Clears what a finished run left to the runs that its worker took after it, once that has ended.
-   * @returns false while its Secret is needed for what it left in the bucket
+   * @returns false while its Secret is needed for its leftovers in the bucket
    */
   async clearShared(run: BulkExportRun): Promise<boolean> {
     const { client, jobs, traceStore } = this.#deps;
@@ -263,7 +263,7 @@ export class AttemptWorkers {
       .map(({ uid }) => uid);
   }
 
-  /** Deletes those of the Jobs that go on. @returns whether there was one, and all had ended */
+  /** Deletes those of the Jobs that are unfinished. @returns true when there was one, and all had ended */
   async #stopJobs(keys: readonly ObjectKey[]): Promise<boolean> {
     const { client } = this.#deps;
     const haveEnded: boolean[] = [];

@@ -31,7 +31,7 @@ import { WorkspaceLine } from './workspace-line.js';
 export const BULK_EXPORT_RUN_CONTROLLER = Symbol('controller of BulkExportRuns');
 const RUN_TURNS = Symbol('whose turn it is among export runs');
 
-/** The caches, and what follows from them about whose turn it is. */
+/** The caches, and the order of waiting runs that follows from them. */
 interface RunTurns extends Caches {
   readonly workerJobs: WorkerJobs;
   readonly places: RunPlaces;

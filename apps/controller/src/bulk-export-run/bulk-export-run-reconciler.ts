@@ -140,7 +140,7 @@ export class BulkExportRunReconciler {
     });
   }
 
-  /** Writes the initial progress of runs before a worker gets them. @returns those that can begin */
+  /** Writes the initial progress of runs before a worker gets them. @returns runs that can begin */
   async #prepare(runs: readonly BulkExportRun[]): Promise<readonly BulkExportRun[]> {
     const prepared: BulkExportRun[] = [];
     for (const run of runs) if ((await this.#adopt(run)) && (await this.#beginLate(run))) prepared.push(run);
@@ -169,7 +169,9 @@ export class BulkExportRunReconciler {
     );
   }
 
-  /** After what is adopted, which is older. @returns whether it knows which rows to leave out */
+  /**
+   * Begins late rows after the adoption, which is older. @returns true when it knows which rows to leave out
+   */
   async #beginLate({ metadata: { uid = '' }, spec: { lateOfUid } }: BulkExportRun): Promise<boolean> {
     return lateOfUid === undefined || (await this.#deps.traceStore.exportProgress.beginLate(uid, lateOfUid));
   }

@@ -23,7 +23,7 @@ export interface FollowingRunsDependencies {
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
-/** Finds the light runs of an export that a worker can take in turn after the one that begins. */
+/** Finds the light runs of an export that a worker can take one after the other after the one that begins. */
 export class FollowingRuns {
   readonly #deps: FollowingRunsDependencies;
   /** Time at which an export was first found without all of its runs, by uid. */

@@ -78,8 +78,8 @@ export class LeftUploads {
   }
 
   /**
-   * Begins to clear what a run left, where there is a place; its caller waits for no store.
-   * @param isOver whether its worker has ended, so that nothing more can come
+   * Begins to clear the leftovers of a run, if a place is free; its caller waits for no store.
+   * @param isOver true when its worker has ended, so that nothing more can come
    */
   begin(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): void {
     const { runUid } = record;
@@ -105,7 +105,7 @@ export class LeftUploads {
     return this.#underWay.size < AT_ONCE && ofWorkspace.length < AT_ONCE_OF_WORKSPACE;
   }
 
-  /** @returns whether nothing of it is left; never throws for what a store does */
+  /** @returns true when nothing of it is left; never throws for what a store does */
   async #clear(run: BulkExportRun, record: ExportProgressRecord, isOver: boolean): Promise<boolean> {
     const { clock, traceStore, log } = this.#deps;
     const { intent } = record;

@@ -104,7 +104,7 @@ describe('RunPlaces', () => {
     places.wait(large);
     expect(places.atWork(large).exportsAhead).toBe(0);
     expect(places.nextOfPlatform()).toEqual([{ namespace: 'a', name: 'large-2' }]);
-    // another workspace has turns of its own
+    // another workspace has a queue of its own
     expect(places.atWork(ofNamespace('b', 'small')).exportsAhead).toBe(0);
   });
 

@@ -9,7 +9,10 @@ import type { ExportRunWorld } from './world.js';
 /** A key that is no name of a namespace. */
 const ALL = '/';
 
-/** A run in the line of exports: the export takes the place that a workspace has in the line of workspaces. */
+/**
+ * Key of a run in the queue of exports: the export has the part that a workspace has in the queue of
+ * workspaces.
+ */
 function turnOf({ metadata: { name }, spec }: BulkExportRun): ObjectKey {
   return { namespace: spec.exportName, name };
 }
@@ -24,7 +27,7 @@ export class RunPlaces {
   /** Runs at work, by namespace, and by export as `turnOf` names it. */
   #atWork: ReadonlyMap<string, number> | undefined;
 
-  /** Exports of a namespace whose runs wait for a place of the platform, in turn as workspaces are. */
+  /** Exports of a namespace whose runs wait for a place of the platform, in rotation as workspaces are. */
   readonly #exportLines = new Map<string, WorkspaceLine>();
 
   constructor(

@@ -222,7 +222,7 @@ class Simulation {
 
 /**
  *
- * @returns how the run ended; undefined while it runs
+ * @returns end of the run; undefined while it runs
  */
 function outcomeOf({ status }: BulkExportRun): string | undefined {
   if (isConditionTrue(status?.conditions, 'Completed')) return 'Completed';

@@ -18,7 +18,7 @@ interface Waiting {
 export class WorkspaceLine {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #waiting = new Map<string, Waiting>();
-  /** Number of the turn that a workspace had last. */
+  /** Number of the last service of a workspace. */
   readonly #served = new Map<string, number>();
   #turn = 0;
 
@@ -68,7 +68,7 @@ export class WorkspaceLine {
     const now = this.#clock.monotonicMs();
     for (const [namespace, { lookedMs }] of this.#waiting)
       if (now - lookedMs > LOOKS_WITHIN_MS) this.#waiting.delete(namespace);
-    // those that never come again: turns before the last thousand say no more than none
+    // forget workspaces that never come again: a service before the last thousand counts like none
     for (const [namespace, turn] of this.#served)
       if (turn < this.#turn - 1_000) this.#served.delete(namespace);
   }

@@ -13,9 +13,9 @@ export interface ExportRunWorld {
   readonly atWork: {
     readonly all: number;
     readonly ofWorkspace: number;
-    /** Other workspaces that wait and whose turn comes first. */
+    /** Number of other waiting workspaces that come first. */
     readonly ahead: number;
-    /** Other exports of the workspace that wait and whose turn comes first. */
+    /** Number of other waiting exports of the workspace that come first. */
     readonly exportsAhead: number;
   };
   /** The Job of the attempt in work; of the first one also the Job whose worker takes the run after others. */

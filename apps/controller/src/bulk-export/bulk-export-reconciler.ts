@@ -73,7 +73,7 @@ export class BulkExportReconciler {
     // before its end is reported: from then on nothing is added to its files
     if (decision.kind === 'cancel' || decision.kind === 'fail')
       await this.#deps.traceStore.exportProgress.cancelExport(world.bulkExport.metadata.uid ?? '');
-    // the window and the project stand in the status before the first run is made from them
+    // the status has the window and the project before the first run is made from them
     await this.#report(world, decision);
     if (decision.kind === 'run') await this.#makeRuns(world, decision);
     switch (decision.kind) {

@@ -27,7 +27,7 @@ import type { Project } from '#lib/trace-store';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
-/** Late rows: an export whose end lay ahead when it was made begins this long after it. */
+/** Late rows: an export whose end was in the future when it was made begins this long after it. */
 const SETTLE_MICROS = 600_000_000n;
 /** Clients send runs in batches: the last runs of the window arrive within this time after its end. */
 const ARRIVAL_MICROS = 3_000_000n;

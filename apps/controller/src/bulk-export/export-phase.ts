@@ -69,8 +69,8 @@ export function hasBegun({ status }: Pick<BulkExport, 'status'>): boolean {
 }
 
 /**
- * The place of an export among the unfinished ones of its workspace, from 0: behind those that have begun, whatever
- * their age, and behind the older ones that wait as it does. Whether one may begin follows from its place alone.
+ * The place of an export among the unfinished ones of its workspace, from 0: behind those that have begun,
+ * whatever their age, and behind older waiting ones. An export may begin by its place alone.
  */
 export function queuePlace(bulkExport: BulkExport, ofWorkspace: readonly BulkExport[]): number {
   return ofWorkspace.filter(

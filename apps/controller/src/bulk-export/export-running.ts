@@ -8,8 +8,8 @@ type Draft = Omit<ConditionDraft, 'type'>;
 /**
  * Running condition of an export that has not ended. While it waits for a place of the platform, it repeats
  * the message of its first run. Between two runs of one worker no run is at work, and nothing waits.
- * @param note what an export at work reports besides
- * @returns undefined while other conditions report what it waits for
+ * @param note further report of an export at work
+ * @returns undefined while other conditions report the reason for its waiting
  */
 export function runningDraft(world: ExportWorld, decision: ExportDecision, note: string): Draft | undefined {
   const { runs, bulkExport, hasWorker } = world;

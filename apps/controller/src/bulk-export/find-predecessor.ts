@@ -11,7 +11,7 @@ export interface PredecessorSources {
   readonly traceStore: Pick<TraceStore, 'exportArchive' | 'exportProgress'>;
 }
 
-/** More continuations of one export than anybody makes. */
+/** Maximum number of continuations of one export, more than users make. */
 const MOST_OTHERS = 100;
 
 /**

@@ -32,7 +32,7 @@ function shownMetadata({ metadata }: KubeObject): Metadata {
   return { name, namespace, uid, creationTimestamp, generation, annotations: Object.fromEntries(own) };
 }
 
-/** @param small the same resource without what may be large */
+/** @param small the same resource without its large fields */
 function records(object: KubeObject, small: object): ArchiveRecords {
   const metadata = shownMetadata(object);
   const [full, reduced] = [

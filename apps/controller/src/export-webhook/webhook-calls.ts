@@ -11,7 +11,7 @@ const PLACES_OF_WORKSPACE = 2;
 
 type State =
   | { readonly kind: 'waiting' }
-  /** Its turn has come: the next pass over it makes the call, or gives the place back. */
+  /** A place was given: the next pass over it makes the call, or gives the place back. */
   | { readonly kind: 'admitted' }
   | { readonly kind: 'calling' }
   | { readonly kind: 'ended'; readonly outcome: CallOutcome };
@@ -23,8 +23,8 @@ interface Entry {
 }
 
 /**
- * The calls that this program makes, and the line of those that wait for one. A call is nothing that a pass waits for:
- * its end enqueues the key, and the next pass over it reports the outcome.
+ * The calls that this program makes, and the queue of those that wait for one. A pass does not wait for a
+ * call: its end enqueues the key, and the next pass over it reports the outcome.
  */
 export class WebhookCalls implements Source {
   /** Entries by key; waiting ones are served in the order of their arrival. */

@@ -7,8 +7,8 @@ const DEPLOYMENT = 'deployment-of-revision';
 const YES = 'yes';
 
 /**
- * The revisions that the turn of a build depends on: those of deployments that build. Each that waits asks every few
- * seconds, and would read all revisions of the machine otherwise.
+ * The revisions that decide the order of builds: those of deployments that build. Each waiting one asks every
+ * few seconds, and would read all revisions of the machine otherwise.
  */
 export class BuildingRevisions {
   readonly #revisions: Pick<Informer<AgentRevision>, 'byIndex'>;

@@ -50,10 +50,11 @@ const PASSING: Readonly<Record<string, string>> = {
 };
 
 /**
- * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then the Job),
- * **watch**, and **collect** what the pod left, or **fail**. **ensure-job** where the intent stands and no Job does;
- * **put-back** a build that found the disk full or the registry unavailable: it queues again, once its Job is removed.
- * **skip** once a newer revision exists; **finished** has nothing left to do but to clear away.
+ * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then
+ * the Job), **watch**, and **collect** the output of the pod, or **fail**. **ensure-job** where the intent
+ * exists and no Job does; **put-back** a build that found the disk full or the registry unavailable: it
+ * queues again, once its Job is removed. **skip** once a newer revision exists; **finished** has nothing left
+ * to do but to clear away.
  */
 export type GitBuildDecision =
   | { readonly kind: 'finished' | 'skip' | 'resolve' | 'begin' | 'ensure-job' }
@@ -87,7 +88,7 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
         'builds from git need the image store of one machine or a registry, and this controller has neither; set builds.registry of the chart, or build an image and deploy it as external_image',
     };
   const elapsedMs = now.getTime() - Date.parse(build?.startedAt ?? '');
-  // whatever keeps it from its end: its place is somebody else's now
+  // whatever keeps it from its end: its place may have been given to another
   if (elapsedMs > longestPlaceMs(timeoutMs))
     return {
       kind: 'fail',

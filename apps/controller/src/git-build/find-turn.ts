@@ -17,9 +17,10 @@ export interface Turn {
 }
 
 /**
- * The place of a revision among all builds. Namespaces take turns: the first build of each goes before the second of any,
- * those that run included, and within a turn the oldest goes first. So one namespace has all places only while no other
- * waits. A revision that will never run, or is being deleted, takes no place.
+ * The place of a revision among all builds. Namespaces are served round robin: the first build of each comes
+ * before the second of any, running ones included, and within a round the oldest comes first. So one
+ * namespace has all places only while no other waits. A revision that will never run, or is being deleted,
+ * takes no place.
  */
 export function findTurn(own: AgentRevision, all: readonly AgentRevision[], rules: TurnRules): Turn {
   const newest = newestNumbers(all);
@@ -61,7 +62,7 @@ function newestNumbers(revisions: readonly AgentRevision[]): ReadonlyMap<string,
   return newest;
 }
 
-/** The turn of the next build of a namespace, from 0. */
+/** The round of the next build of a namespace, from 0. */
 function takeTurn(taken: Map<string, number>, { metadata: { namespace = '' } }: AgentRevision): number {
   const turn = taken.get(namespace) ?? 0;
   taken.set(namespace, turn + 1);

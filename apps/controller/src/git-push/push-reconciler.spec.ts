@@ -90,7 +90,7 @@ describe('PushReconciler', () => {
     const key = keyOf(current);
     const revisions = [aRevision(1, { repoCommitSha: revisionOf ?? first })];
     let between: (() => Promise<void>) | undefined;
-    /** Gets a turn between the request for a revision and the report. */
+    /** Runs between the request for a revision and the report. */
     const interfere = (act: typeof between): void => void (between = act);
     const clock = new FakeClock();
     const events: string[] = [];
@@ -185,7 +185,7 @@ describe('PushReconciler', () => {
     const { repository, look, key, read, clock, reconciler, revisions, interfere } = await newDeployment();
     await look();
     const commit = await repository.commit({ 'a.txt': '2' });
-    // the revision is made at once, and somebody else's status goes before the report
+    // the revision is made at once, and another writer's status precedes the report
     interfere(async () => {
       const status = { handledRevisionRequestId: randomUUID() };
       await client.mergeStatus(RESOURCES.AgentDeployment, key, { status });

@@ -42,7 +42,7 @@ export interface PushTools {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly guard: AddressGuard;
-  /** Shared with builds: places and turns are of all looks together. */
+  /** Shared with builds: places and queues hold for all look-ups together. */
   readonly looks: CommitLooks;
   readonly events: Pick<EventRecorder, 'record'>;
   /** Between two looks at one branch. */

@@ -37,13 +37,17 @@ const COSTLY_KEPT_MS = 600_000;
 type Costly = TooManyRefsError | CostlyListError;
 
 /**
- * Looks for commits that go on beside the passes which ask for them: a host that accepts a connection and then is silent
- * would hold one of the few workers for its whole time-out, and with a few repositories all of them.
+ * Looks up commits in the background of the passes which ask for them: a host that accepts a connection and
+ * then is silent would hold one of the few workers for its whole time-out, and with a few repositories all of
+ * them.
  */
 export class CommitLooks {
   readonly #clock: Clock;
   readonly #looks = new Map<string, Look>();
-  /** Namespaces that found no place, by whose turn it is, and when they asked last, on the monotonic clock. */
+  /**
+   * Namespaces that found no place, in the order of service, and when they asked last, on the monotonic
+   * clock.
+   */
   readonly #waiting = new Map<string, number>();
   /** Costly lists by namespace and subject, and when they may be read again, on the monotonic clock. */
   readonly #costly = new Map<string, { readonly error: Costly; readonly untilMs: number }>();
@@ -59,7 +63,7 @@ export class CommitLooks {
    * Free places go to namespaces in rotation.
    * @param look gets the pace of all lists that are read
    * @returns undefined while it runs, or waits for a place: ask again
-   * @throws what the look threw, once
+   * @throws the error of the look, once
    */
   async ask(asker: Asker, look: (pace: ReadingPace) => Promise<string>): Promise<string | undefined> {
     this.#forget();

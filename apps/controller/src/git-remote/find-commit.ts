@@ -111,7 +111,7 @@ function readRefs(remote: GitRemote, list: List, { guard, pace }: ListReading): 
   });
 }
 
-/** @param done told whether the list has more than is read */
+/** @param done called with true when the list has more than is read */
 function readInto(
   { search, cost }: List,
   response: IncomingMessage,

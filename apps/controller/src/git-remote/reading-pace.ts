@@ -31,7 +31,7 @@ export class ReadingPace {
 
   /**
    * Begins to read a list.
-   * @returns takes the bytes of a piece that was read, and answers for how many milliseconds to read nothing
+   * @returns takes the bytes of a piece that was read, and returns the pause before the next read in ms
    */
   begin(): (bytes: number) => number {
     const own = new Debt(MEGABYTES.one);

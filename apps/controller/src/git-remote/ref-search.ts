@@ -20,10 +20,10 @@ export function fullRef(repoRef: string | undefined): string {
 }
 
 /**
- * Looks for one ref in what a git host lists (`info/refs?service=git-upload-pack`, protocol version 0): lines with their
- * length before them. An annotated tag is followed by a line `NAME^{}` with the commit that it points to. The host may be
- * anybody's, and the list is read beside the work of the controller: each byte is copied once at most, in however small
- * pieces it comes, and only the wanted line becomes a text.
+ * Looks for one ref in the list of a git host (`info/refs?service=git-upload-pack`, protocol version 0):
+ * lines with their length before them. An annotated tag is followed by a line `NAME^{}` with the commit that
+ * it points to. The host is untrusted, and the list is read beside the work of the controller: each byte is
+ * copied once at most, in however small pieces it comes, and only the wanted line becomes a text.
  */
 export class RefSearch {
   readonly #wanted: string;
@@ -94,7 +94,10 @@ export class RefSearch {
     if (this.#found !== undefined && !this.#wanted.startsWith('refs/tags/')) this.#end();
   }
 
-  /** The name of the service, once. Whatever else names no ref comes behind the last one, or is no list of refs. */
+  /**
+   * The name of the service, once. Any other line that names no ref comes behind the last one, or the text is
+   * no list of refs.
+   */
   #other(line: Buffer): void {
     const isService = line.toString('latin1', 0, SERVICE.length) === SERVICE;
     if (!isService || this.#isOfGit) this.#end();

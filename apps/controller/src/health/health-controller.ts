@@ -11,7 +11,9 @@ export class HealthController {
     this.#readiness = readiness;
   }
 
-  /** Answers as long as the program turns its loop; one that lost its leadership or its parent ends by itself. */
+  /**
+   * Answers as long as the event loop runs; a program that lost its leadership or its parent ends by itself.
+   */
   @Get('healthz')
   health(): { readonly status: string } {
     return { status: 'ok' };

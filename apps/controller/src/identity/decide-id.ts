@@ -2,14 +2,18 @@ import { ANNOTATION, idOf, isDeleting, isUuid, type ObjectMeta } from '#lib/reso
 
 interface Identified {
   readonly metadata: ObjectMeta;
-  /** Its `id`, where the kind has one: what the object is known by since. The annotation is anybody's who may write it. */
+  /**
+   * Its `id`, where the kind has one: the object is known by it from then on. Any writer of the object can
+   * set the annotation.
+   */
   readonly status?: object;
 }
 
 /**
- * The id that an object should get, or undefined when it may keep what it has. An id is chosen by the api or is the
- * uid. One in the status stays. Of two objects with one id the older keeps it: `get -o yaml | apply` under another name
- * must not make two resources one. One that is being deleted still has what belongs to its id.
+ * The id that an object should get, or undefined when it may keep the one it has. An id is chosen by the api
+ * or is the uid. One in the status stays. The older of two objects with one id keeps it: `get -o yaml |
+ * apply` under another name must not make two resources one. An object that is being deleted still has the
+ * things that belong to its id.
  */
 export function decideId(object: Identified, all: readonly Identified[]): string | undefined {
   const { uid } = object.metadata;

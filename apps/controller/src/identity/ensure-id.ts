@@ -4,7 +4,7 @@ import { decideId } from './decide-id.js';
 
 /**
  * Gives the object its id where it has none of its own; answers the object as it then is.
- * @param isTaken whether an id that somebody chose belongs to what is no longer in the API server
+ * @param isTaken returns true when a chosen id belongs to an object that is no longer in the API server
  */
 export async function ensureId<T extends KubeObject>(
   client: KubeClient,

@@ -17,7 +17,7 @@ function foreignNamespaces({ metadata, spec }: Listener): readonly string[] {
   return (spec.namespaces ?? []).filter((namespace) => namespace !== metadata.namespace);
 }
 
-/** Why a Listener gets no program. Of two with one compute id the older keeps it. */
+/** Refuses a Listener that gets no program. The older of two with one compute id keeps it. */
 export function refuseListener(
   listener: Listener,
   ofNamespace: readonly Listener[],
@@ -49,8 +49,9 @@ export function neededConditions({ spec }: Listener): readonly string[] {
 }
 
 /**
- * The conditions of a Listener: why it has no program, or the state of its Deployment and of its heartbeat.
- * @param isBeating whether its last heartbeat arrived a moment ago (`Heartbeats`)
+ * The conditions of a Listener: the reason why it has no program, or the state of its Deployment and of its
+ * heartbeat.
+ * @param isBeating true when its last heartbeat arrived a moment ago (`Heartbeats`)
  */
 export function listenerConditions(
   listener: Listener,

@@ -29,7 +29,7 @@ export class Heartbeats {
     this.#staleMs = staleMs;
   }
 
-  /** Forgets listeners that do not exist any more. @param uids of those that do */
+  /** Forgets listeners that do not exist any more. @param uids uids of those that do */
   keep(uids: ReadonlySet<string>): void {
     for (const uid of this.#seen.keys()) if (!uids.has(uid)) this.#seen.delete(uid);
   }

@@ -77,7 +77,7 @@ export class HubObjects {
       .map(({ metadata }) => revisionOutputName(metadata.name));
   }
 
-  /** @param uids of the Listeners that exist */
+  /** @param uids uids of the Listeners that exist */
   keep(uids: ReadonlySet<string>): void {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
   }

@@ -30,7 +30,7 @@ export class ListenerKeys {
 
   /**
    * Makes the key of a Listener unless it exists.
-   * @returns what distinguishes it from another key, and tells nothing of it
+   * @returns a text that distinguishes it from another key, and reveals nothing of it
    * @throws WaitingError while the Secret of a former Listener is deleted, TerminalError `NotOurs` for one of another owner
    */
   async ensure(listener: Listener): Promise<string> {
@@ -47,7 +47,7 @@ export class ListenerKeys {
     return mark;
   }
 
-  /** @param uids of the Listeners that exist */
+  /** @param uids uids of the Listeners that exist */
   keep(uids: ReadonlySet<string>): void {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
   }

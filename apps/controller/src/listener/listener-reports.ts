@@ -30,8 +30,9 @@ export class ListenerReports {
   }
 
   /**
-   * Records what is new. The reports that a Listener has when this process first sees it were recorded by the process before.
-   * @param revisions those that the listener carries out
+   * Records new reports. Those that a Listener has when this process first sees it were recorded by the
+   * process before.
+   * @param revisions revisions that the listener carries out
    */
   record(listener: Listener, revisions: readonly AgentRevision[]): void {
     const { uid = '' } = listener.metadata;
@@ -42,7 +43,7 @@ export class ListenerReports {
       for (const report of reports) if (!seen.has(report.id)) this.#record(listener, report, revisions);
   }
 
-  /** @param uids of the Listeners that exist */
+  /** @param uids uids of the Listeners that exist */
   keep(uids: ReadonlySet<string>): void {
     for (const uid of this.#seen.keys()) if (!uids.has(uid)) this.#seen.delete(uid);
   }

@@ -27,10 +27,11 @@ export interface CollectorTools {
 const PERIOD_MS = 300_000;
 
 /**
- * Removes contents of the image store that no name of the store, revision, deployment or pod names: what builds of revisions
- * left that are forgotten, and what `image remove` released. What a build gave to several namespaces is taken from each of
- * them that names it no more. A content goes once two passes found it so: a cache may lag behind a revision that repeats
- * another. Before it goes the API server is asked itself.
+ * Removes contents of the image store that no name of the store, revision, deployment or pod names: results
+ * of builds of revisions that are forgotten, and contents released by `image remove`. The result of a build
+ * that several namespaces have is taken from each of them that names it no more. A content is removed once
+ * two passes found it so: a cache may lag behind a revision that repeats another. Before that the API server
+ * itself is asked.
  */
 export class ImageCollector {
   readonly #tools: CollectorTools;
