@@ -17,7 +17,7 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   // of the 10,000 that the machine has for Services and pods
   ports: 500,
   [ALL_PODS]: 500,
-  // each has a database, and pods in turn
+  // each has a database, and pods one after the other
   [nameOf(RESOURCES.AgentDeployment)]: 200,
   [nameOf(RESOURCES.Listener)]: MAX_LISTENERS,
   // their selectors are compared with all that may be theirs
