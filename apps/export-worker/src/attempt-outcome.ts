@@ -29,8 +29,8 @@ export function outcomeOf(
     if (record.state === 'completed') return { exitCode: EXIT_CODE.done };
     // suspended: the release begins another worker
     if (record.state === 'held') return { exitCode: EXIT_CODE.retry };
-    // the same number twice: a second process of this attempt, as after a loss of the node. Whether the first still
-    // writes or has recorded that it failed, only the next attempt can settle it
+    // the same number twice: a second process of this attempt, as after a loss of the node. Only the next
+    // attempt can settle if the first still writes or has recorded that it failed
     const isSecondProcess =
       record.attempt === attempt && (record.state === 'running' || record.state === 'failed');
     return { exitCode: isSecondProcess ? EXIT_CODE.retry : EXIT_CODE.terminal };

@@ -30,7 +30,7 @@ beforeAll(async () => {
     ids.map((id, n) => ({
       run: {
         ...{ id, trace_id: id, name: n % 2 === 0 ? 'even' : 'odd' },
-        // the last ones lie on the next day; several runs have one time
+        // the last ones are on the next day; several runs have one time
         start_time: `2026-11-${n < RUNS - 10 ? 20 : 21}T00:00:0${n % 7}Z`,
       },
     })),

@@ -5,7 +5,7 @@ import type { ExportColumn, ExportResource } from '#lib/trace-store';
 
 /**
  * Columns of a file, in the one order that every export has.
- * @param columns what each tuple holds, in that order
+ * @param columns columns of each tuple, in that order
  * @param wanted names of the columns to write; all when absent
  */
 export function fileColumns(

@@ -8,7 +8,7 @@ import { JsonLinesWriter } from './json-lines/json-lines-writer.js';
 
 /**
  * Opens the writer of one file.
- * @param columns what each tuple holds, in that order
+ * @param columns columns of each tuple, in that order
  * @param fileBytes where the caller ends the file
  * @throws TerminalError for a compression that the format does not have
  */

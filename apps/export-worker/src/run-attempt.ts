@@ -22,7 +22,7 @@ export interface AttemptTools {
 /**
  * One attempt: claim the run, settle what the former attempt left, write file after file, the manifest last. Every row
  * of the window is in exactly one of the files that the progress names, however often attempts were killed.
- * @throws StaleAttemptError, ObjectStoreError, or what the database says
+ * @throws StaleAttemptError, ObjectStoreError, or the error of the database
  */
 export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise<void> {
   const { traceStore, store, journal, log } = tools;

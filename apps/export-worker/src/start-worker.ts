@@ -9,7 +9,7 @@ import { takeRuns } from './take-runs.js';
 
 const POOL_SIZE = 3;
 
-/** The program: an attempt of one run, or of several in turn, then the end. */
+/** The program: an attempt of one run, or of several one after the other, then the end. */
 export function startWorker(): void {
   const log = createLogger('export-worker');
   runProgram({ log, askedExitCode: EXIT_CODE.retry }, (context) => start(context, log));

@@ -38,7 +38,7 @@ export interface PartPlace {
  * Writes the next file, of runs or of feedback: rows after `after` in order of (start_time, id, trace_id),
  * until the window ends or the file is large enough. Noted before, during and after, so that the next attempt
  * knows which objects may be in the store.
- * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
+ * @returns the cursor after the file's last row and true when the window has ended; no cursor without rows
  */
 export async function writePart(
   task: ExportTask,
@@ -103,7 +103,7 @@ class PartInTheMaking {
     this.#intent = { resource, part, key: task.keyOf(resource, part), mark: randomUUID() };
   }
 
-  /** Reads until the window ends or the file is full. @returns whether the window has ended */
+  /** Reads until the window ends or the file is full. @returns true when the window has ended */
   async consume(): Promise<boolean> {
     const { signal } = this.#tools;
     for await (const chunk of addAbortSignal(signal, this.#rows.stream)) {

@@ -47,7 +47,7 @@ export class LineBuffer {
     return this.#pieces.length > 0;
   }
 
-  /** Bytes that stand for themselves. */
+  /** Appends bytes unchanged. */
   raw(bytes: Buffer): void {
     this.#room(bytes.length);
     this.#at += bytes.copy(this.#block, this.#at);
@@ -103,7 +103,7 @@ export class LineBuffer {
     this.#block[this.#at++] = QUOTE;
   }
 
-  /** Takes what is ready, in order. @param all what is in the open block too */
+  /** Takes the finished pieces, in order. @param all takes those of the open block too */
   take(all = false): readonly LinePiece[] {
     if (all) this.#endBlock();
     const pieces = this.#pieces;
@@ -129,7 +129,7 @@ export class LineBuffer {
   }
 }
 
-/** Line breaks of JSON text lie between tokens: in strings they are escaped. */
+/** Line breaks of JSON text are between tokens: in strings they are escaped. */
 export function blankBreaks(json: Buffer): void {
   for (const lineBreak of [LINE_FEED, CARRIAGE_RETURN])
     for (let at = json.indexOf(lineBreak); at >= 0; at = json.indexOf(lineBreak, at + 1)) json[at] = SPACE;
