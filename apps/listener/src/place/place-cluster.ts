@@ -74,7 +74,10 @@ export interface PlaceOptions {
   readonly listenerName: string;
 }
 
-/** The place as one namespace of a cluster. Of built-in kinds only what the platform made is kept in memory. */
+/**
+ * The place as one namespace of a cluster. Of built-in kinds only objects that the platform made are kept in
+ * memory.
+ */
 export class PlaceCluster implements Place {
   readonly ownership: Place['ownership'];
   readonly heldBy: Place['heldBy'];

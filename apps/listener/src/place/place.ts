@@ -79,8 +79,8 @@ export interface Place {
   /** The revision as it is here: in the namespace of its workloads. */
   placed(revision: AgentRevision): AgentRevision;
   /**
-   * Deletes everything that was made for this revision: its Deployments, its Secrets. Pods end in the background, after
-   * their Deployment. Whether nothing of it is left.
+   * Deletes everything that was made for this revision: its Deployments, its Secrets. Pods end in the
+   * background, after their Deployment. Resolves to true when nothing of it is left.
    */
   clear(revision: AgentRevision): Promise<boolean>;
   /** The same for the deployment of the revision: its Service first, so that no request arrives. */

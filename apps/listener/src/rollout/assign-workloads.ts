@@ -7,11 +7,12 @@ export type Workloads<T> = ReadonlyMap<string, T>;
 /**
  * Gives every Deployment to one revision; answers for each revision the one whose Deployment runs it.
  *
- * A repeat of an earlier revision runs on the Deployment that was kept for it, so that a rollback needs no new objects.
- * In this order: the revision that serves has the Deployment that the Service selects; the others, newest first, have
- * their own, or borrow that of the revision they repeat. A repeat of what serves gets its own, since it is meant to
- * start new pods. A repeat that fails or is superseded gives the Deployment back.
- * @param revisions by number, oldest first
+ * A repeat of an earlier revision runs on the Deployment that was kept for it, so that a rollback needs no
+ * new objects. In this order: the revision that serves has the Deployment that the Service selects; the
+ * others, newest first, have their own, or borrow that of the revision they repeat. A repeat of the serving
+ * revision gets its own, since it is meant to start new pods. A repeat that fails or is superseded gives the
+ * Deployment back.
+ * @param revisions revisions by number, oldest first
  * @param newest name of the newest revision of the deployment, whichever listener runs it
  */
 export function assignWorkloads(

@@ -195,8 +195,9 @@ function ageMs(createdAt: string | undefined, now: Date, { awakeSinceMs = 0 }: R
 }
 
 /**
- * Since when the revision has been deploying, in milliseconds. By its own status, where `WorkloadsReady` is `Unknown`,
- * and not by the age of its workload: a revision that was suspended meanwhile has an old workload and new pods.
+ * Time since which the revision has been deploying, in milliseconds. Taken from its own status, where
+ * `WorkloadsReady` is `Unknown`, and not from the age of its workload: a revision that was suspended
+ * meanwhile has an old workload and new pods.
  */
 export function deployingSince(
   { revision }: RevisionWorld,
@@ -227,8 +228,8 @@ function crashOf({
 }
 
 /**
- * The graph hosts of a revision's pods that end again and again while nothing is asked of them, which is the agent's doing
- * and never ends a container. Of several pods, as often as the best one that answers.
+ * The graph hosts of a revision's pods that end repeatedly without any requests, which is the agent's fault
+ * and never ends a container. For several pods the number of the best one that answers counts.
  */
 export function hostCrashOf({
   answers,

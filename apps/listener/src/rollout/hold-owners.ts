@@ -4,9 +4,10 @@ import type { Place } from '../place/place.js';
 import type { RolloutWorld } from './world.js';
 
 /**
- * Puts the finalizer on every revision that will own objects in another cluster. What the deployment owns there goes with
- * the last of them: the listener may not write deployments, in whose specs there is code that others run. Answers whether
- * it did: then the next pass observes again. Inside one cluster the garbage collector does this work.
+ * Puts the finalizer on every revision that will own objects in another cluster. Objects of the deployment
+ * there are deleted with the last of them: the listener may not write deployments, in whose specs there is
+ * code that others run. Answers true when it did: then the next pass observes again. Inside one cluster the
+ * garbage collector does this work.
  */
 export async function holdOwners(hub: Hub, place: Place, world: RolloutWorld): Promise<boolean> {
   if (place.ownership === 'reference') return false;

@@ -86,7 +86,7 @@ export class PodScaler {
   readonly #wanted = new Map<string, readonly Wanted[]>();
   #tidiedAtMs = -Infinity;
 
-  /** @param uid of the Deployment, or what stands for it */
+  /** @param uid uid of the Deployment, or a substitute for it */
   decide(uid: string, { current, range, room, load, coresOfPod }: ScaleQuestion, nowMs: number): number {
     const before = this.#wanted.get(uid) ?? [{ atMs: nowMs, pods: current }];
     const pods = load ? podsFor(load, current, coresOfPod) : current;

@@ -275,7 +275,7 @@ export class RolloutReconciler {
     const room = roomFor(origin, ofQueue, podsOfOthers(world, all), connections);
     if (fate.kind === 'deploying' || fate.kind === 'held') {
       const served = all.find((one) => one.fate.kind === 'serving')?.world.workload?.spec.replicas ?? 0;
-      // within what the pods that serve leave of the connections: they go on until it takes over
+      // limited by the connections that the serving pods leave: they keep running until it takes over
       return within(Math.max(current, Math.min(served, room)));
     }
     if (fate.kind !== 'serving') return range.min;

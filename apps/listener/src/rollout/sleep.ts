@@ -114,7 +114,7 @@ export function idleQuestion(world: RolloutWorld, one: RevisionWorld, now: Date)
 
 /**
  * Decides about the revision that serves.
- * @param one with what its pod answered to `idleQuestion`
+ * @param one with the answer of its pod to `idleQuestion`
  */
 export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date): Sleep {
   const note = noteOf(world, one);
@@ -134,7 +134,7 @@ function suspended(note: SleepNote | undefined, now: Date): Sleep {
   return { kind: 'suspended', note: { since, suspended: true } };
 }
 
-/** No pods: until somebody or something wants it. */
+/** No pods until a request or due work wants it. */
 function sleepOn(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): Sleep {
   const { asleepSince, wakeAt } = one.revision.status ?? {};
   if (note.wakingSince !== undefined) return wakeUp(one, note, 'it was begun', now);

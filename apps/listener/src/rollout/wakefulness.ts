@@ -27,7 +27,7 @@ export class Wakefulness {
 
   /**
    * Called in every pass.
-   * @param isBlind whether the API server cannot be followed at present
+   * @param isBlind true when the API server cannot be followed at present
    */
   look(now: Date, isBlind: boolean): Awake {
     const nowMs = now.getTime();
