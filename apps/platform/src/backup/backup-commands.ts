@@ -20,7 +20,7 @@ function say(text: string): void {
   process.stdout.write(`${visibleText(text)}\n`);
 }
 
-/** Files are for their owner alone, and an interrupt says how to go on. */
+/** Files are for their owner only, and an interrupt reports how to continue. */
 function begin(onInterrupt: string): TerminalWatch {
   process.umask(0o077);
   process.once('SIGINT', () => {

@@ -24,7 +24,10 @@ export interface SetupParts {
   readonly log: Logger;
 }
 
-/** The platform's kinds, at the version of this installation. What is stored stays: definitions only gain fields. */
+/**
+ * The platform's kinds, at the version of this installation. Stored objects stay: definitions only gain
+ * fields.
+ */
 export async function setUpKinds(
   { client, clock, log }: Omit<SetupParts, 'store'>,
   installation: string,
@@ -68,7 +71,7 @@ export async function setUpFirstWorkspace(
   log.info({ namespace }, 'the first workspace can be used');
 }
 
-/** A Secret that is there is left alone, also when its key was revoked: somebody did that. */
+/** An existing Secret is left alone, also when its key was revoked: a person did that. */
 async function ensureFirstKey(
   { client, store, log }: Pick<SetupParts, 'client' | 'store' | 'log'>,
   tenantId: string,

@@ -55,7 +55,7 @@ export interface DataFolder {
 
 /**
  * Takes a data folder: makes it when it is missing, refuses one of a newer format or one that another platform owns.
- * @throws Error whose message says who owns it or which version it has
+ * @throws Error whose message names its owner or its version
  */
 export function openDataFolder(folder: string): DataFolder {
   const paths = dataPaths(folder);
@@ -164,7 +164,7 @@ function checkFormat(paths: DataPaths): Upgrade | undefined {
   return platform === PLATFORM_VERSION ? undefined : upgradeFrom(paths, platform);
 }
 
-/** The folder holds secrets and often lies inside a checkout. */
+/** The folder holds secrets and is often inside a checkout. */
 function keepOutOfGit(root: string): void {
   const path = join(root, '.gitignore');
   if (!existsSync(path)) writeFileSync(path, '*\n');

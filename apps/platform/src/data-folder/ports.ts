@@ -104,7 +104,7 @@ const LOOK_MS = 100;
 /**
  * Makes sure that the ports can be listened on, since a server that cannot have its port would be started again and
  * again, and the program that has it would be mistaken for it.
- * @throws Error that names the port, what it is for and what to do
+ * @throws Error that names the port, its purpose and the remedy
  */
 export async function requireFreePorts(
   ports: Ports,

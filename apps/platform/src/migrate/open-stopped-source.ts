@@ -3,8 +3,8 @@ import { systemClock } from '#lib/time';
 import { type BackupSource, openSource } from '../backup/take/open-source.js';
 
 /**
- * Opens the data folder of a platform that stands still.
- * @throws Error for one that runs, and what `openSource` throws
+ * Opens the data folder of a stopped platform.
+ * @throws Error for one that runs, and the errors of `openSource`
  */
 export async function openStoppedSource(data: string, log: Logger): Promise<BackupSource> {
   const source = await openSource(data, { clock: systemClock, log });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 /**
  * The URI of a database in the first line of a file; secret.
- * @throws Error which names the file, and nothing of what it holds
+ * @throws Error which names the file, and nothing of its content
  */
 export function readUriFile(file: string): string {
   const uri = readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '';

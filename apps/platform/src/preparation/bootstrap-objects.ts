@@ -46,7 +46,8 @@ export function systemObjects(installation: string): ManifestObject[] {
 
 /**
  *
- * @param allowEnvironmentCredentials true when its exports may use the credentials of the user who installed the platform
+ * @param allowEnvironmentCredentials true when its exports may use the credentials of the user who installed
+ * the platform
  */
 export function firstWorkspace(tenantId: string, allowEnvironmentCredentials: boolean): Workspace {
   return {

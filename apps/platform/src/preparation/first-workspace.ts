@@ -33,7 +33,7 @@ async function until<T>(clock: Clock, ask: () => Promise<T | undefined>): Promis
   }
 }
 
-/** Makes the first Workspace, once; a tenant id that stands there already stays. Answers the tenant's id. */
+/** Makes the first Workspace, once; an existing tenant id stays. Answers the tenant's id. */
 export async function ensureFirstWorkspace(
   client: KubeClient,
   wanted: Workspace,

@@ -1,6 +1,9 @@
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 
-/** Addresses of this machine. Those of one link are left out: they name an interface too, which no certificate or URL can. */
+/**
+ * Addresses of this machine. Link-local ones are left out: they name an interface too, which no certificate
+ * or URL can.
+ */
 export function reachableAddresses(): readonly NetworkInterfaceInfo[] {
   return Object.values(networkInterfaces())
     .flatMap((ofInterface) => ofInterface ?? [])

@@ -36,7 +36,7 @@ export async function ensureSelfSigned(
   }
   const { certificate, key } = await selfSigned([...new Set([...names, ...ownNames()])], nowMs);
   mkdirSync(dirname(files.certificate), { recursive: true, mode: 0o700 });
-  // in this order: a certificate without its key would be taken for one that somebody else put there
+  // in this order: a certificate without its key would be taken for one of the user's
   writeFileSync(files.key, key, { mode: 0o600 });
   writeFileSync(files.certificate, certificate, { mode: 0o600 });
 }

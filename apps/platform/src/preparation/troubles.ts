@@ -18,7 +18,7 @@ export class Troubles {
 
   /**
    * @param object kind, namespace and name
-   * @throws what is no answer of the API server about this object
+   * @throws errors that are no answer of the API server about this object
    */
   async attempt(object: string, work: () => Promise<void>): Promise<void> {
     try {

@@ -11,7 +11,7 @@ interface Kubeconfig {
   readonly 'current-context'?: string;
 }
 
-/** Fields that name files, relative to the kubeconfig they stand in. */
+/** Fields that name files, relative to their kubeconfig. */
 const PATH_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
 
 function resolvePaths(fields: Record<string, unknown> | undefined, folder: string): void {

@@ -101,8 +101,9 @@ export interface Surroundings {
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * For programs that mostly wait: glibc keeps what each of their threads has ever needed in places of its own, and keeps
- * more of it the larger it once was. Who compresses or hashes in threads would wait for one place. Read as a process starts.
+ * Settings for programs that mostly wait: glibc keeps all memory that each of their threads has ever needed
+ * in arenas of its own, and keeps more of it the larger it once was. Programs that compress or hash in
+ * threads would contend for one arena. Read as a process starts.
  */
 export const FRUGAL_MEMORY = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 

@@ -6,8 +6,8 @@ import { noBody, type TarItem } from '../archive/tar-entry.js';
 export type LeavesOut = (path: string) => boolean;
 
 /**
- * Files, folders and links below a root, in order of their names, under their paths from there. What goes away while it
- * is read is left out; a file that grows is read to the length that it had.
+ * Files, folders and links below a root, in order of their names, under their paths from there. Files that
+ * disappear while it is read are left out; a file that grows is read to the length that it had.
  */
 export async function* folderItems(
   root: string,

@@ -27,7 +27,7 @@ export class ObjectItems {
   /**
    * @param folder of the store, which may be served meanwhile
    * @param after an earlier portion ended with it; without it the buckets come first
-   * @param since leaves out what was not changed since then
+   * @param since leaves out objects that were not changed since then
    */
   static async begin(
     folder: string,

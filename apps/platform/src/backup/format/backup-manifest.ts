@@ -87,7 +87,8 @@ export interface OpenBackup {
 
 /**
  * Reads `backup.json` and checks it.
- * @throws Error when it does not exist, it was changed, it is of a newer version, or its passphrase is missing or wrong
+ * @throws Error when it does not exist, it was changed, it is of a newer version, or its passphrase is
+ * missing or wrong
  */
 export function openBackup(folder: string, passphrase: string | undefined): OpenBackup {
   if (!existsSync(folder)) throw new Error(`the backup ${folder} does not exist`);

@@ -16,7 +16,7 @@ export interface Seal {
   /** Bytes that a piece grows by. */
   readonly overhead: number;
   close(piece: Buffer, index: number): Buffer;
-  /** @throws Error when the piece is not what was sealed at this place */
+  /** @throws Error when another piece was sealed at this place */
   open(sealed: Buffer, index: number): Buffer;
 }
 

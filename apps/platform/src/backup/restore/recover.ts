@@ -25,8 +25,8 @@ export interface RecoverRequest {
 }
 
 /**
- * Starts Postgres alone, once: it recovers the copy to its moment, and puts it on the disk.
- * @returns how many databases there are
+ * Starts only Postgres, once: it recovers the copy to its moment, and puts it on the disk.
+ * @returns number of databases
  */
 export async function recover({ root, isMoved, clock, log }: RecoverRequest): Promise<number> {
   if (!existsSync(join(root, 'secrets', 'postgres.json')))

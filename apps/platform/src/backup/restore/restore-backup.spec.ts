@@ -13,7 +13,7 @@ import { restoreBackup } from './restore-backup.js';
 const quiet = { stage() {}, bytes() {}, note() {}, end() {} };
 const head = () => newHead({ postgres: installedMajor(), installation: '/x', source: '/y', startedAt: '' });
 
-/** Made without a passphrase: its sums are right, and anybody can write them. */
+/** Made without a passphrase: its sums are right, and any program can write them. */
 interface Forged {
   readonly part: string;
   readonly entry: Pick<TarEntry, 'kind' | 'path'> & Partial<TarEntry>;

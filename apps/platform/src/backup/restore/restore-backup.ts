@@ -69,7 +69,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
   }
 }
 
-/** @returns how many databases Postgres recovered */
+/** @returns number of databases that Postgres recovered */
 async function fill(paths: DataPaths, request: RestoreRequest): Promise<number> {
   const { backup, watch, clock, log } = request;
   const { manifest } = backup;

@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path';
 import type { TarEntry, TarItem } from '../archive/tar-entry.js';
 
 export interface UnpackOptions {
-  /** Everything comes to lie below it. */
+  /** Root of all unpacked entries. */
   readonly root: string;
   /** Whose the files become; this process's user when absent. */
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
@@ -91,7 +91,7 @@ async function writeFile(
   body: AsyncIterable<Buffer>,
   { owner, isDurable }: UnpackOptions,
 ): Promise<void> {
-  // in place of what lies there, which may be a link
+  // in place of the existing entry, which may be a link
   await rm(path, { force: true });
   const handle = await open(path, 'wx', 0o600);
   try {

@@ -29,7 +29,10 @@ export const WRITTEN_AT_START: Readonly<Record<string, string>> = {
   assistant_versions: `assistant_id IN (SELECT assistant_id FROM ${AGENT_SCHEMA}.assistants WHERE system)`,
 };
 
-/** Unlogged tables hold the output of runs at work for readers of other servers, and are left. Those that others refer to come first. */
+/**
+ * Unlogged tables hold the output of runs at work for readers of other servers, and are left. Referenced
+ * tables come first.
+ */
 const TABLES = `SELECT c.relname AS name,
     array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS columns,
     json_agg(json_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attname)::text AS shape,

@@ -49,7 +49,7 @@ const OBJECTS = `SELECT found.type, found.identity
       WHERE d.classid = made.catalog AND d.objid = made.oid AND d.deptype = 'e')
   ORDER BY found.type <> 'table', 1, 2`;
 
-/** Everything in a database that somebody made there, except what came with an extension; tables first. */
+/** Everything that was made in a database, except objects of extensions; tables first. */
 export async function madeObjects(database: Queryable): Promise<readonly MadeObject[]> {
   return (await database.query<MadeObject>(OBJECTS)).rows;
 }

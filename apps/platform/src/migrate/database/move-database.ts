@@ -51,7 +51,8 @@ const OF_AGENT_SERVERS = new RegExp(`(^|[ (])${AGENT_SCHEMA}(\\.|$)`);
  * runs, checkpoints, items, assistants, crons, with their ids and the next numbers. All of it is committed at once, or
  * nothing is, so a move that was interrupted is begun again. The source stays as it is.
  * @returns the tables that have rows; those of both sides were counted
- * @throws Error when one of them is in use, the target is not empty, or the source has what would be left behind
+ * @throws Error when one of them is in use, the target is not empty, or the source has objects that would be
+ * left behind
  */
 export async function moveDatabase(options: MoveOptions): Promise<readonly CountedTable[]> {
   const { from, to, log } = options;

@@ -63,7 +63,7 @@ async function* chunksOf({ handle, size }: Source): AsyncGenerator<Buffer> {
     yield* handle.createReadStream({ autoClose: false, start: 0, end: size - 1, highWaterMark: READ_BYTES });
 }
 
-/** @param etag of the object in the store: it says of how many parts it is, and so of how large ones */
+/** @param etag of the object in the store: it has the number of parts, and so their size */
 async function hashesOf(source: Source, etag: string): Promise<ObjectHashes> {
   const isOnePart = !etag.includes('-');
   const hashes = new PartHashes(isOnePart ? Math.max(1, source.size) : partBytesOf(source.size));

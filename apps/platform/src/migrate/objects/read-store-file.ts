@@ -42,7 +42,7 @@ function parse(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // its own message repeats what stands there
+    // its own message repeats the text of the file
     throw new Error(`${file} is not JSON`);
   }
 }
