@@ -21,9 +21,9 @@ const INTRODUCTION =
   '# Edit and save to apply; leave it as it is, or empty, to change nothing. Lines that begin with # are dropped.\n';
 
 /**
- * Opens an object in an editor and applies what was saved, server-side. What is refused comes back in the editor with
- * the reason above it, until it is taken or left as it was.
- * @returns what was done
+ * Opens an object in an editor and applies the saved text, server-side. A refused text returns to the editor
+ * with the reason above it, until it is accepted or left unchanged.
+ * @returns report of the result
  */
 export async function editObject({ client, ref, key, editor }: EditOptions): Promise<string> {
   const untyped = ref as ResourceRef<Untyped>;

@@ -41,7 +41,7 @@ export class ProgressMemory {
     return this.#remembered.size;
   }
 
-  /** @param progressOf undefined for what has no progress */
+  /** @param progressOf undefined for objects without progress */
   record({ kind, object }: Change<Item>, progress: Progress | undefined, atMs: number): void {
     const key = keyOf(object);
     if (kind === 'deleted' || progress === undefined) {

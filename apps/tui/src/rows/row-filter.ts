@@ -17,9 +17,9 @@ interface Term {
 const FIELD = /^([^=!\s]+?)(!?)=(.*)$/;
 
 /**
- * The rows that a filter lets through. Words separated by spaces must all match: `text` anywhere, `key=value` a part of
- * a column, field or label, `key=` one that is empty; `!` before a word, or `key!=value`, turns it around. Case does not
- * matter.
+ * The rows that a filter lets through. Words separated by spaces must all match: `text` anywhere, `key=value`
+ * a part of a column, field or label, `key=` one that is empty; `!` before a word, or `key!=value`, negates
+ * it. Case does not matter.
  * @returns undefined for an empty filter, which lets everything through
  */
 export function parseFilter(filter: string): ((row: Searchable) => boolean) | undefined {

@@ -73,7 +73,7 @@ function TableScreen(props: {
   );
 }
 
-/** The screen: one table on top of those that led to it, and what lies above it. */
+/** The screen: one table on top of those that led to it, and the overlay above it. */
 export function Dashboard(props: DashboardProps): ReactNode {
   const { world, clock, deeds, namespace, server, firstView } = props;
   useWorld(world);

@@ -20,6 +20,6 @@ export interface Deeds {
     items: readonly Item[],
     suspend: (run: () => Promise<void>) => Promise<unknown>,
   ): Promise<Outcome>;
-  /** The lines of a text as they come. @param item what it is about */
+  /** The lines of a text as they come. @param item subject of the text */
   read(view: View, item: Item | undefined, pane: Pane, signal: AbortSignal): AsyncIterable<readonly string[]>;
 }

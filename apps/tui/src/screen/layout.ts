@@ -38,8 +38,8 @@ export class WidthMemory {
 }
 
 /**
- * Places columns from the left. The first gives way down to 16 columns, `shift` of those behind the `fixed` ones are
- * left out, the last one that does not fit is cut, and what lies beyond is counted.
+ * Places columns from the left. The first shrinks down to 16 columns, `shift` of those behind the `fixed`
+ * ones are left out, the last one that does not fit is cut, and the columns beyond are counted.
  */
 export function placeColumns(
   columns: readonly Column[],

@@ -5,7 +5,7 @@ import { cutToWidth, displayWidth } from '../render/display-width.js';
 import { firstLine, PANE_KEYS } from '../session/pane-keys.js';
 import type { Pane as PaneState, Session } from '../session/session.js';
 
-/** Lines as they lie on the screen: cut at the left, or wrapped. Tabs become spaces. */
+/** Lines in their layout on the screen: cut at the left, or wrapped. Tabs become spaces. */
 export function layLines(
   lines: readonly string[],
   { isWrapped, left }: Pick<PaneState, 'isWrapped' | 'left'>,

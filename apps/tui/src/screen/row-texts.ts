@@ -6,7 +6,7 @@ import type { Item } from '../world/items.js';
 
 const EPOCH = new Date(0);
 
-/** The columns of a view as it is looked at; the state stands behind the name. */
+/** The columns of a view as it is looked at; the state follows the name. */
 export function columnsOf(
   view: View,
   look: { readonly isWide: boolean; readonly isQualified: boolean },

@@ -27,7 +27,9 @@ function useClicks(clock: Clock): (name: string) => string {
   };
 }
 
-/** The session, changed by every key. @param factsOf what the keys need to know, of the session as it is then */
+/**
+ * The session, changed by every key. @param factsOf facts that the keys need, for the session at that moment
+ */
 export function useSession(
   first: () => Session,
   factsOf: (session: Session) => Facts,

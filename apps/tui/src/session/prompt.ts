@@ -49,7 +49,7 @@ export function obey(session: Session, command: string): Pressed {
   return { session: { ...newSession(view.name, namespace), isWide: session.isWide } };
 }
 
-/** The same view in another namespace, or in all; what lay below belonged to the former one. */
+/** The same view in another namespace, or in all; the tables below belonged to the former one. */
 export function switchNamespace(session: Session, namespace: string | undefined): Session {
   const [first] = session.stack;
   const view = first.view === 'workspaces' ? 'deployments' : first.view;

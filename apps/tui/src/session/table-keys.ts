@@ -235,7 +235,7 @@ export function sortKeysOf(
   return found;
 }
 
-/** Sorts by a heading; once more turns the order around. */
+/** Sorts by a heading; a second time reverses the order. */
 export function sortBy(session: Session, heading: string): Session {
   const { sort } = topFrame(session);
   const isDescending = sort?.heading === heading && !sort.isDescending;

@@ -25,7 +25,7 @@ export interface RowAction<T extends Item = Item> {
   readonly asks?: string;
   /** Why it makes no sense for this row; undefined when it does. */
   readonly refusal?: { of(item: T): string | undefined }['of'];
-  /** @returns what was done, in the past tense */
+  /** @returns result in the past tense */
   readonly perform: { of(item: T, hands: Hands, answer: string): Promise<string> }['of'];
 }
 

@@ -66,7 +66,7 @@ const TONES: Readonly<Record<WireStatus, readonly Tone[]>> = {
   // nothing is in these
   INTERRUPTED: [],
   UNKNOWN: [],
-  // what waits for somebody to act is bad already
+  // states that wait for a person to act are bad already
   CREATED: ['busy', 'bad'],
   CREATING: ['busy'],
   QUEUED: ['busy'],

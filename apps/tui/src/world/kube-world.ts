@@ -82,7 +82,7 @@ export class KubeWorld implements World {
   itemsOf(source: Source, namespace: string | undefined): Items {
     const key = source.kind === 'rest' ? source.name : `${source.ref.plural} ${namespace ?? ''}`;
     const found = this.#followed.get(key) ?? this.#follow(source, namespace);
-    // the last one asked for stands last
+    // the last one asked for comes last
     this.#followed.delete(key);
     this.#followed.set(key, found);
     this.#endUnread();
