@@ -106,7 +106,7 @@ export class Admission<Owner = string> {
     return this.#enterNow(owner, options) ?? (await this.#wait(owner, options));
   }
 
-  /** Performs work in a place of one unit. @throws as `enter` does, and what the work throws */
+  /** Performs work in a place of one unit. @throws the errors of `enter` and of the work */
   async run<T>(owner: Owner | undefined, work: () => Promise<T>, options: WaitOptions = {}): Promise<T> {
     const place = this.#enterNow(owner, options) ?? (await this.#wait(owner, options));
     try {
