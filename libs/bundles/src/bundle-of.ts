@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 const DIST = new URL('../../../', import.meta.url);
 
 /**
- * The URL of the file that the build makes of a program and of the packages that it uses: to find and link a thousand
- * modules takes longer than to run them. None where there is no such file, or where something was compiled after it
- * (by the Nest CLI, which knows nothing of it): the caller then imports the modules.
+ * The URL of the file that the build makes of a program and of the packages that it uses: to find and link a
+ * thousand modules takes longer than to run them. Undefined without such a file, or when something was
+ * compiled after it (by the Nest CLI, which does not know it): the caller then imports the modules.
  * @param name of the program in `bin/bundle.js`
  * @param dist a URL of the folder, with its last slash
  */
