@@ -15,7 +15,7 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   'deprecated.deployment.rollback.to',
 ]);
 
-/** Number of the revision that a replica set stands for; 0 when it has none. */
+/** Number of a replica set's revision; 0 without one. */
 export function revisionOf(object: ReplicaSet | Deployment): number {
   const number = Number(object.metadata.annotations?.[REVISION_ANNOTATION] ?? 0);
   return Number.isSafeInteger(number) ? number : 0;

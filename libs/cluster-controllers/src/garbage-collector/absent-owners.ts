@@ -6,8 +6,8 @@ const MAX_NAMESPACES = 200;
 const MAX_LETTERS = 600;
 
 /**
- * Owners that were looked for and not found, so that each is looked for once; uids never come back. What one namespace
- * names neither displaces nor answers for what others do.
+ * Owners that were looked for and not found, so that each is looked for once; uids never come back. Owners
+ * named in one namespace neither displace nor answer for those of others.
  */
 export class AbsentOwners {
   readonly #namespaces = new Map<string, Set<string>>();

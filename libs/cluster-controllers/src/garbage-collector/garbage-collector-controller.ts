@@ -29,9 +29,10 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Deletes what lost its last owner, and finishes foreground deletions and orphanings. Follows the metadata of every
- * kind that can be listed, watched and deleted. Keys have the namespace of their object, so that namespaces take turns, and
- * a pass is short, however many owners or dependents its object has.
+ * Deletes objects that lost their last owner, and finishes foreground deletions and orphanings. Follows the
+ * metadata of every kind that can be listed, watched and deleted. Keys have the namespace of their object, so
+ * that namespaces are served in rotation, and a pass is short, however many owners or dependents its object
+ * has.
  */
 export function garbageCollectorController(context: ClusterContext, discovery: Discovery): ControllerSpec {
   const collector = new GarbageCollector(context, discovery);

@@ -39,7 +39,10 @@ export function planClaim<T extends KubeObject>(
   return { ours, adopt, release };
 }
 
-/** Carries a claim out; answers the children that are ours now. What changed meanwhile is left to the next pass. */
+/**
+ * Carries a claim out; answers the children that are ours now. Changes in the meantime are left to the next
+ * pass.
+ */
 export async function performClaim<T extends KubeObject>(
   client: KubeClient,
   ref: ResourceRef<T>,

@@ -2,9 +2,9 @@ import { compareVersions, KubeUnreachableError, type Informer } from '#lib/kube'
 import type { KubeObject } from '#lib/resources';
 
 /**
- * Remembers what a controller wrote for each of its objects, so that it never decides on a cache that does not show its
- * own writes yet (and creates twice). What may or may not have been written, because no answer came, makes the next
- * pass read the API server itself.
+ * Remembers the writes of a controller for each of its objects, so that it never decides on a cache that does
+ * not show its own writes yet (and creates twice). A write without an answer may have happened, and makes the
+ * next pass read the API server itself.
  */
 export class OwnWrites<T extends KubeObject> {
   readonly #informer: Informer<T>;
