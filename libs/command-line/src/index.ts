@@ -1,7 +1,7 @@
 /**
- * The command line of Agentplane: the shape of the one table of commands, the parser and the help made from it, and the
- * exit codes. The rows live with the program that runs them; the row of `up` stands here, since the platform parses it and
- * the client lists it.
+ * The command line of Agentplane: the shape of the one table of commands, the parser and the help made from
+ * it, and the exit codes. The rows are beside the programs that run them; the row of `up` is here, since the
+ * platform parses it and the client lists it.
  */
 export { bytes, count } from './amount.js';
 export { bar } from './bar.js';
