@@ -56,7 +56,7 @@ export function optionalText(
   );
 }
 
-/** A text that a check accepts; may be missing. @param check throws what the text must be */
+/** A text that a check accepts; may be missing. @param check throws the rule for the text */
 export function optionalChecked(
   env: string,
   about: string,
@@ -74,7 +74,9 @@ export function optionalChecked(
   );
 }
 
-/** A text in a form of its own; may be missing. @param parse throws what the text must be, completing "NAME …" */
+/**
+ * A text in a form of its own; may be missing. @param parse throws the rule for the text, completing "NAME …"
+ */
 export function optionalParsed<T>(
   env: string,
   about: string,
