@@ -32,7 +32,7 @@ export function readCertificateFacts(path: string): CertificateFacts {
   return factsOf(parsed(path, 'a PEM certificate', (text) => new X509Certificate(text)).value);
 }
 
-/** @throws Error that names the file that is wrong, and says how */
+/** @throws Error that names the invalid file and the reason */
 export function readServerCertificate(files: CertificateFiles): ServerCertificate {
   const { certificate, key, isPair } = parsedPair(files);
   if (!isPair)

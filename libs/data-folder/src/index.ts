@@ -1,7 +1,7 @@
 /**
- * The data folder of a platform, as its owner and its clients see it: where its files lie, what `credentials.json` holds,
- * whether a platform runs over it, and the lock that gives a folder one owner. Making a platform's folder belongs to
- * apps/platform alone.
+ * The data folder of a platform, for its owner and its clients: the paths of its files, the content of
+ * `credentials.json`, the check for a running platform, and the lock that gives a folder one owner. Making a
+ * platform's folder belongs to apps/platform alone.
  */
 export { ATTACHMENT_BUCKET, ATTACHMENT_PREFIX } from './attachment-bucket.js';
 export {

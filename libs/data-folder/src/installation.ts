@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 
 const above = resolve(import.meta.dirname, '..', '..', '..');
 
-/** Root of this installation: where dist/, crds/, deploy/, docs/ and examples/ lie; tests run from the sources. */
+/** Root of this installation, with dist/, crds/, deploy/, docs/ and examples/; tests run from the sources. */
 export const INSTALLATION = basename(above) === 'dist' ? dirname(above) : above;
 
 /** Every agent needs it. */
