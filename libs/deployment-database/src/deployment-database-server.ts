@@ -127,7 +127,8 @@ export const deploymentDatabases: DeploymentDatabases = {
       if (!(await hasRow(server, 'SELECT FROM pg_database WHERE datname = $1', name))) {
         // an admin that is no superuser may give a database only to a role it belongs to
         await server.query(`GRANT ${quoted} TO CURRENT_USER`);
-        // template1 cannot be copied while anybody is connected to it, and every role may be; template0 takes no connection
+        // template1 cannot be copied while any role is connected to it, and every role may be; template0
+        // takes no connection
         await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted} TEMPLATE template0`);
       }
       // its owner can shut itself out
