@@ -59,7 +59,7 @@ export type KubeIdentity =
       readonly namespace: string;
       /** The ServiceAccount must exist: the token carries its uid. */
       readonly name: string;
-      /** Default ten years: the file lies beside the key that could make another. */
+      /** Default ten years: the file is beside the key that could make another. */
       readonly expirationSeconds?: number;
     };
 

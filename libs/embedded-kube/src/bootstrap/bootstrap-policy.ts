@@ -62,7 +62,7 @@ function aggregate(name: string, within?: string): BootstrapObject {
   };
 }
 
-/** @param kind what the names are */
+/** @param kind kind of the names */
 function binding(
   name: string,
   roleName: string,

@@ -88,7 +88,7 @@ describe('the API server, busy with the requests of one user', () => {
     const greedy = Array.from({ length: MANY }, () =>
       ask('greedy', '/work').then(({ status }) => (served++, status)),
     );
-    // at once: clients and server share one event loop here, which stands still while the server works
+    // at once: clients and server share one event loop here, which is blocked while the server works
     const others = await Promise.all([ask('modest', '/work'), ask('platform', '/work')]);
     expect(served).toBeLessThan(MANY / 3);
     expect(others.map(({ status }) => status)).toEqual([200, 200]);

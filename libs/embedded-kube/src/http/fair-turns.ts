@@ -31,7 +31,7 @@ export class FairTurns {
   }
 
   /**
-   * Resolves when it is the holder's turn.
+   * Resolves when the holder is scheduled.
    * @param ended aborted once the request has ended
    * @throws ApiError 429 when that took too long
    */

@@ -22,7 +22,7 @@ export function bodyBudget(maxBytes = MAX_BYTES_OF_ALL): Admission {
 
 /**
  * The whole body. The rest of one that is refused is received and dropped, so that its sender learns why.
- * @param account what it holds of the memory; undefined for those who are not counted
+ * @param account its part of the memory budget; undefined for users who are not counted
  * @throws ApiError 413, 429
  */
 export async function readBody(request: IncomingMessage, account: Place | undefined): Promise<Buffer> {

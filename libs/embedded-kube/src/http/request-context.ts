@@ -16,7 +16,7 @@ export interface RequestContext {
   readBody(): Promise<Buffer>;
   /**
    * Lets others be served: for work that would otherwise hold the thread for long.
-   * @throws ApiError 429 when it was long until the next turn, or what `signal` was aborted with
+   * @throws ApiError 429 when the wait was too long, or the reason of `signal`
    */
   nextTurn(): Promise<void>;
   /** Sends a `Warning` header with the answer; kubectl prints it. */

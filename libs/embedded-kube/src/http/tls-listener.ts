@@ -186,7 +186,7 @@ export class TlsListener {
     }
   }
 
-  /** The platform's own programs need not wait for their turn: they are what keeps everything alive. */
+  /** The platform's own programs are not queued: everything else depends on them. */
   async #handle(
     request: IncomingMessage,
     parts: Omit<RequestContext, 'readBody' | 'nextTurn'>,

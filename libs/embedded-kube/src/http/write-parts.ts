@@ -3,7 +3,7 @@ import type { AnswerStream } from './request-context.js';
 /** Parts are put together up to this size, and larger ones taken apart: each write costs as much as some kilobytes. */
 const PIECE_LETTERS = 64 * 1024;
 
-/** The same text in pieces that are worth a write. Of a large part they are views: nothing is copied. */
+/** The same text in pieces that are worth a write. Pieces of a large part are views: nothing is copied. */
 export function* piecesOf(parts: Iterable<string>): Generator<string> {
   let gathered = '';
   for (const part of parts) {

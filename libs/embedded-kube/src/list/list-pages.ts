@@ -72,7 +72,7 @@ export class ListPages {
     return page(snapshot, id, 0, limit);
   }
 
-  /** The page a token stands for. Throws 410 when its snapshot has expired, 400 when it is of another list. */
+  /** The page of a token. Throws 410 when its snapshot has expired, 400 when it is of another list. */
   next(of: string, token: string, limit: number): ListPage {
     const [id = '', offset = ''] = Buffer.from(token, 'base64url').toString('utf8').split('@');
     if (!/^\d+$/.test(offset)) throw badRequest('continue key is not valid');

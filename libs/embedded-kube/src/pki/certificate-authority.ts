@@ -24,8 +24,9 @@ const KEY = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 const YEARS = 10;
 /**
- * Less is renewed at a start. What is issued at a start is good no longer than its authority, so that a process may run for
- * so long, and copies of a kubeconfig elsewhere, which hold the former certificate, have so long to be made anew.
+ * Minimum remaining years; an authority with fewer is renewed at a start. Certificates issued at a start are
+ * valid no longer than their authority, so that a process may run for so long, and copies of a kubeconfig
+ * elsewhere, which hold the former certificate, must be renewed within that time.
  */
 const LEAST_YEARS = 5;
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';

@@ -14,7 +14,7 @@ const ESCAPES =
 /**
  * Parses JSON as Kubernetes reads it: of a field that comes twice the last one counts, which is refused, warned about or
  * ignored as `fieldValidation` asks; half a surrogate pair becomes U+FFFD.
- * @throws SyntaxError for what is no JSON, ApiError 400, 413
+ * @throws SyntaxError for malformed JSON, ApiError 400, 413
  */
 export function readJson(text: string, context: DecodingContext): unknown {
   checkTextDepth(text);

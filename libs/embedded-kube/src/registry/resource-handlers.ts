@@ -57,8 +57,8 @@ export interface ResourceHandlerParts {
 const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
 
 /**
- * A dry run, or what is marked already, waits for no database between two of thousands of deletions: after so many letters
- * of what is deleted others get their turn.
+ * A dry run, or a deletion of marked objects, waits for no database between two of thousands of deletions:
+ * after so many letters of deleted objects other requests are served.
  */
 const LETTERS_OF_TURN = 256 * 1024;
 /** Cost of a deletion beside that of its object. */

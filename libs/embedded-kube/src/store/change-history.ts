@@ -17,8 +17,8 @@ export interface ChangeHistoryOptions {
 }
 
 /**
- * The latest changes in the order of their revisions, so that a watch can resume where it was. What falls out of the
- * window is compacted: a watch from before it gets 410 Gone and lists again.
+ * The latest changes in the order of their revisions, so that a watch can resume where it was. Changes that
+ * leave the window are compacted: a watch from before it gets 410 Gone and lists again.
  */
 export class ChangeHistory {
   readonly #clock: Clock;

@@ -5,7 +5,8 @@ export class KeyLocks {
 
   /**
    *
-   * @param abandoned a caller that still waits for the key is rejected with its reason, and holds no memory any more
+   * @param abandoned a caller that still waits for the key is rejected with its reason, and holds no memory
+   * any more
    */
   async hold<T>(key: string, work: () => Promise<T>, abandoned?: AbortSignal): Promise<T> {
     const others = this.#waiting.get(key);

@@ -34,7 +34,10 @@ export interface ObjectStoreOptions {
 }
 
 const ANSWER_MS = 30_000;
-/** Showing a change to thousands of watches takes tens of milliseconds: between two, others get their turn. */
+/**
+ * Showing a change to thousands of watches takes tens of milliseconds: between two, other requests are
+ * served.
+ */
 const MAX_STRETCH_MS = 20;
 const FORGET_EVERY_MS = 60_000;
 const PAUSES = { firstMs: 50, longestMs: 1_000 };
@@ -43,11 +46,12 @@ const OWN_ATTEMPTS = 6;
 /**
  * All objects: read from memory, written through to Postgres.
  *
- * Writers of one key take turns, so each decides on the committed state. What they decide gets its revision, counts for
- * its namespace, and is queued; one loop commits the queue, batch by batch in one statement, and only then shows it to
- * readers and watches. So the order of revisions is the order of commits, for all kinds together; a write that is not
- * committed after all leaves a gap. When the connection breaks inside a commit, the newest revision in the database shows
- * whether the batch was committed; if not, the batch is written again.
+ * Writers of one key are served one after the other, so each decides on the committed state. A decision gets
+ * its revision, counts for its namespace, and is queued; one loop commits the queue, batch by batch in one
+ * statement, and only then shows it to readers and watches. So the order of revisions is the order of
+ * commits, for all kinds together; a write that is not committed after all leaves a gap. When the connection
+ * breaks inside a commit, the newest revision in the database shows whether the batch was committed; if not,
+ * the batch is written again.
  */
 export class ObjectStore {
   readonly #options: ObjectStoreOptions;
@@ -141,10 +145,10 @@ export class ObjectStore {
   }
 
   /**
-   * Lets `decide` look at the committed object and carries out what it decides. Resolves, once committed, with the new
-   * object, the last state of a deleted one, or what there was when it was kept. What `decide` throws is thrown. A dry
-   * run carries nothing out, answers what there was, and is refused what the write would be refused: for its size, or
-   * for what its namespace holds.
+   * Lets `decide` look at the committed object and carries its decision out. Resolves, once committed, with
+   * the new object, the last state of a deleted one, or the present one when it was kept. Errors of `decide`
+   * are thrown. A dry run carries nothing out, answers the present object, and is refused like the write: for
+   * its size, or for the usage of its namespace.
    * @throws ApiError 503 when too much waits for the database, 504 when it does not confirm the write in time
    */
   async change(
@@ -169,7 +173,8 @@ export class ObjectStore {
 
   /**
    *
-   * @param late aborted when the caller does not wait for the answer any more: a write that is not being committed by then never is
+   * @param late aborted when the caller does not wait for the answer any more: a write that is not being
+   * committed by then never is
    */
   async #write(
     key: ResourceKey,
@@ -210,7 +215,7 @@ export class ObjectStore {
   }
 
   async #flush(): Promise<void> {
-    await Promise.resolve(); // writes of the same turn of the loop go into one batch
+    await Promise.resolve(); // writes in the same round of the event loop go into one batch
     while (!this.#queue.isEmpty) {
       const batch = this.#queue.take();
       try {

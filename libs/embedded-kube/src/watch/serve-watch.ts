@@ -71,7 +71,10 @@ export function serveWatch(request: WatchRequest, sources: WatchSources): Reply 
   };
 }
 
-/** All objects are sent at once: those that must be printed for it are few, or listed, which lets others have their turn. */
+/**
+ * All objects are sent at once: those that must be printed for it are few, or listed, which yields to other
+ * requests.
+ */
 function checkBeginning({ served, selection, presenter }: WatchRequest, { store }: WatchSources): void {
   if (presenter.showsStored) return;
   let letters = 0;
