@@ -135,7 +135,7 @@ function instant(text: string | undefined): bigint | undefined {
 
 /**
  * The export that continues it already. One that was cancelled, or ended before its first run was made, does
- * not count: it has adopted nothing. Of two that were made at one time the older one counts.
+ * not count: it has adopted nothing. The older of two made at one time counts.
  */
 function findOther({ others, continuation }: ContinuationWorld): BulkExport | undefined {
   return others.find((other) => {

@@ -12,7 +12,7 @@ import {
 const NAMED = 5;
 
 /**
- * Says which exports and schedules that have not ended use a destination; undefined when none does.
+ * Names the exports and schedules that have not ended and use a destination; undefined without any.
  * @param exports of the destination's workspace
  */
 export function destinationUse(

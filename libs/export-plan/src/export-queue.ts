@@ -21,8 +21,8 @@ function hasEnded(conditions: Parameters<typeof isConditionTrue>[0]): boolean {
 }
 
 /**
- * Positions of the queued exports of a workspace, from 1, by name. Computed when somebody asks: noted in each status, every
- * end of an export would be a write for each that waits.
+ * Positions of the queued exports of a workspace, from 1, by name. Computed on request: noted in each status,
+ * every end of an export would be a write for each that waits.
  */
 export function queuePositions(ofWorkspace: readonly BulkExport[]): ReadonlyMap<string, number> {
   const queued = ofWorkspace.filter(isQueued).sort((a, b) => (isOlder(a, b) ? -1 : 1));

@@ -1,8 +1,8 @@
 import type { BulkExportRun, BulkExportRunSpec } from '#lib/resources';
 
 /**
- * A run that a worker takes in turn after the one its Job is named after, always as attempt 1: what of its spec is its
- * own, the rest is that of the first.
+ * A run that a worker takes after the one its Job is named after, always as attempt 1: the part of its spec
+ * that is its own; the rest is that of the first.
  */
 export interface FollowingRun extends Pick<
   BulkExportRunSpec,

@@ -14,8 +14,8 @@ export interface LateRunsWorld {
 }
 
 /**
- * Why the late runs of an export cannot be counted or exported, in the words of every interface. Whether its runs have
- * marks is seen later, run by run.
+ * Reason why the late runs of an export cannot be counted or exported, in the words of every interface. The
+ * marks of its runs are checked later, run by run.
  */
 export function findLateRunsProblem(world: LateRunsWorld): ContinuationProblem | undefined {
   const { id, former, runs, late } = world;

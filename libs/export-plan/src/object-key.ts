@@ -124,8 +124,8 @@ export function partKey(address: FileAddress, number: number): string {
 }
 
 /**
- * Written last: its readers see exactly the files that belong to the partition. It lies outside of the folders with
- * files, because some readers of a folder refuse whatever else is in it.
+ * Written last: its readers see exactly the files that belong to the partition. It is outside of the folders
+ * with files, because some readers of a folder refuse any other file in it.
  */
 export function manifestKey(address: PartitionAddress): string {
   checkIds(address);

@@ -7,7 +7,10 @@ interface NamedRun {
   readonly uid: string;
 }
 
-/** Runs that the worker of a Job, or of its pod, takes in turn after the one that the Job is named after. */
+/**
+ * Runs that the worker of a Job, or of its pod, takes one after the other after the one that the Job is named
+ * after.
+ */
 export function followingRunsOf({
   metadata: { annotations },
 }: {

@@ -38,7 +38,10 @@ function refused(message: string): WindowDecision {
   return { kind: 'refused', message };
 }
 
-/** Creation times are whole seconds, cut off: what was created lies somewhere in the second that begins there. */
+/**
+ * Creation times are whole seconds, truncated: an object was created some time in the second that begins
+ * there.
+ */
 const CREATION_MICROS = 1_000_000n;
 
 /**
