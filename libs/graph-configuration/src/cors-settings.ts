@@ -18,7 +18,7 @@ export interface CorsSettings {
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Never `null`: sandboxed pages of anybody have that one. */
+/** Never `null`: any sandboxed page has that origin. */
 const ORIGIN = /^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/@]+)$/i;
 const LONGEST_AGE_SECONDS = 86_400;
 

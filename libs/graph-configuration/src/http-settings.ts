@@ -6,7 +6,7 @@ import { corsProblems, parseCors, type CorsSettings } from './cors-settings.js';
 const ROUTE_GROUPS = ['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'ui'] as const;
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
-/** Headers by their names in lower case, where `*` stands for any characters. What is excluded counts first. */
+/** Headers by their names in lower case, where `*` matches any characters. Exclusions take precedence. */
 export interface HeaderChoice {
   /** Undefined: those of the server's choice. */
   readonly includes: readonly string[] | undefined;
@@ -29,7 +29,7 @@ export interface HttpSettings {
   readonly cors: CorsSettings | undefined;
   /** Headers of requests that graphs find in `configurable`. */
   readonly configurableHeaders: HeaderChoice;
-  /** Headers of requests that stand in log lines; none unless some are included. */
+  /** Headers of requests that are logged; none unless some are included. */
   readonly loggedHeaders: HeaderChoice;
   /** Before every path, as `/team/agent`; empty without one. */
   readonly mountPrefix: string;

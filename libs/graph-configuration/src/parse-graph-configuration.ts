@@ -68,7 +68,7 @@ function parseEnv(given: unknown): GraphConfiguration['env'] {
  * Reads the text of a `langgraph.json`. Settings that this version does not support are refused by name,
  * never ignored: an agent that counts on its own authentication must not run without it.
  * @param languages that the caller supports; one only by default
- * @throws TerminalError (`GraphLoadFailed`) saying what was found, where, and what to do
+ * @throws TerminalError (`GraphLoadFailed`) with the finding, its place and the remedy
  */
 export function parseGraphConfiguration(
   text: string,

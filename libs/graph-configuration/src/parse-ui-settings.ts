@@ -33,7 +33,7 @@ function problemOf(name: string, file: unknown): string | undefined {
   return isOutside ? `${name}: ${file} must lie in the folder; name it as in "./src/ui.tsx"` : undefined;
 }
 
-/** Reads `ui`, components by name. What is wrong is said in `problems`. */
+/** Reads `ui`, components by name. `problems` lists the errors. */
 export function parseUi(given: unknown): Pick<UiSettings, 'entries'> & Judged {
   if (given === undefined || given === null) return { entries: [], problems: [] };
   if (!isJsonObject(given))

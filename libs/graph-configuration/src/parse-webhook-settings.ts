@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 export interface WebhookSettings {
   /** `http.disable_webhooks`. */
   readonly isDisabled: boolean;
-  /** Headers of every call; `${{ env.NAME }}` stands for a variable. */
+  /** Headers of every call; `${{ env.NAME }}` is replaced by a variable. */
   readonly headers: Readonly<Record<string, string>>;
   /** Variables that headers may name begin with this. */
   readonly envPrefix: string;
