@@ -24,7 +24,7 @@ export interface Inheritance {
 
 /** Whom a process that listens is started for. */
 export interface Holder {
-  /** Owners take turns. */
+  /** Owners are served in rotation. */
   readonly owner?: number | undefined;
   /** Aborted by one who does not wait any longer. */
   readonly left?: AbortSignal;
@@ -107,8 +107,8 @@ export class HeldSockets {
 
   /**
    * For a child that serves these ports; those that are not held are left out.
-   * @param firstDescriptor how many entries its `stdio` has before
-   * @param copies how many servers, one after the other, listen on each
+   * @param firstDescriptor number of preceding entries of its `stdio`
+   * @param copies number of servers that, one after the other, listen on each
    */
   inheritance(ports: Iterable<number>, firstDescriptor: number, copies = 1): Inheritance {
     const held = [...ports].flatMap((port) => {

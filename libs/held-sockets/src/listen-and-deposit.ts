@@ -1,8 +1,8 @@
 /**
- * Listens on the addresses of its first argument and hands the sockets to its parent. Run as a process of its own from its
- * text, so that it uses nothing of this file, and no function in it has a name, which a bundle keeps by a function of its
- * own: the event loop of a process that listens would accept connections, while a socket that arrives from another process
- * only lies there.
+ * Listens on the addresses of its first argument and hands the sockets to its parent. Run as a process of its
+ * own from its text, so that it uses nothing of this file, and no function in it has a name, which a bundle
+ * keeps by a function of its own: the event loop of a process that listens would accept connections, while a
+ * socket that arrives from another process is only stored.
  */
 export function listenAndDeposit(): void {
   const { createServer } = process.getBuiltinModule('node:net');
