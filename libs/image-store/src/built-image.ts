@@ -31,7 +31,7 @@ export interface BuiltFolder {
 }
 
 /**
- * Stores what an untrusted build left.
+ * Stores the result of an untrusted build.
  * @param name of the reference, for people
  * @returns the reference
  * @throws TerminalError when it cannot be an image, or its namespace has too many
@@ -75,7 +75,7 @@ export interface TakenAgent {
 }
 
 /**
- * Copies what an untrusted build left into a folder, as an agent that can be run there.
+ * Copies the result of an untrusted build into a folder, as an agent that can be run there.
  * @param name of the image, for messages
  * @throws TerminalError when it cannot be an image
  */
@@ -97,7 +97,7 @@ export async function takeBuiltAgent(
 /**
  * Takes what a build left into a folder of the store. The file that was named as the graph configuration is the
  * `langgraph.json` of its folder then.
- * @returns `sha256:HEX` of what was copied, the bytes of its files, and the agent's folder in it
+ * @returns `sha256:HEX` of the copy, the bytes of its files, and the agent's folder in it
  */
 async function takeBuilt(
   { source, graphConfig, limits }: Pick<BuiltFolder, 'source' | 'graphConfig' | 'limits'>,
@@ -118,8 +118,8 @@ async function takeBuilt(
 }
 
 /**
- * Never the digest of the same files as somebody adds them: these get the packages of their lock file, or an environment
- * that images share; and with another configuration they are another image.
+ * Digest that never equals that of the same files added by a person: these get the packages of their lock
+ * file, or an environment that images share; and with another configuration they are another image.
  */
 function digestOf(parts: readonly string[]): string {
   return `sha256:${createHash('sha256')

@@ -7,9 +7,10 @@ const PASSING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Does something with what a build left. A file that is missing there, or is a folder, stays so however often it is tried.
- * @param folders what paths in messages are relative to
- * @throws TerminalError for what the build left; what the machine lacks at the moment as it is
+ * Does something with the result of a build. A file that is missing there, or is a folder, stays so however
+ * often it is tried.
+ * @param folders folders to which paths in messages are relative
+ * @throws TerminalError for faults of the result; passing errors of the machine unchanged
  */
 export async function refusingWhatWasBuilt<T>(
   folders: readonly string[],

@@ -37,7 +37,7 @@ export const GIVEN_LATELY_MS = 300_000;
 /** Beside each content, as `sha256-HEX.json`. */
 export interface Access {
   readonly namespaces: readonly string[];
-  /** Missing for what somebody added. */
+  /** Missing for contents that a person added. */
   readonly built?: BuiltNote;
 }
 
@@ -47,10 +47,11 @@ const NAMESPACE = '.namespace';
 const NOBODY: Access = { namespaces: [] };
 
 /**
- * Contents that belong to namespaces, in `closed/`, which the platform's user alone can enter. Beside each of them stands
- * `sha256-HEX.json` with those that have it: what an index says that was lost or restored must open nothing. Processes
- * with a user of their own read a copy in `user-NUMBER/`, which only their group can enter; a folder has one group, and
- * one content may belong to several. Both lie as deep as one another, so that relative links mean the same in both.
+ * Contents that belong to namespaces, in `closed/`, which only the platform's user can enter. Beside each of
+ * them `sha256-HEX.json` lists those that have it: an index that was lost or restored must open nothing.
+ * Processes with a user of their own read a copy in `user-NUMBER/`, which only their group can enter; a
+ * folder has one group, and one content may belong to several. Both are equally deep, so that relative links
+ * mean the same in both.
  */
 export class ClosedContents {
   readonly folder: string;
@@ -128,8 +129,9 @@ export class ClosedContents {
   }
 
   /**
-   * Takes contents from namespaces that builds of a cluster gave them to, but not lately, with the copies of their users.
-   * @returns those that were taken
+   * Takes contents from namespaces that builds of a cluster gave them to, except recent ones, with the copies
+   * of their users.
+   * @returns the contents that were taken
    */
   async takeBack(contents: readonly GivenContent[], cluster: string): Promise<readonly GivenContent[]> {
     if (contents.length === 0) return [];

@@ -55,7 +55,7 @@ export class ContentRemoval {
   }
 
   /**
-   * Removes contents. What was named, or given again by a build, since they were listed, stays.
+   * Removes contents. Those that were named, or given again by a build, since they were listed, stay.
    * @returns the digests that were removed
    */
   async remove(digests: readonly string[], cluster: string): Promise<readonly string[]> {
@@ -73,7 +73,7 @@ export class ContentRemoval {
     }
   }
 
-  /** @param left gets what is not found by its name any more, and has to be removed */
+  /** @param left gets paths that are not found by their name any more, and have to be removed */
   async #take(digests: readonly string[], cluster: string, left: string[]): Promise<readonly string[]> {
     const { folder, closed, clock } = this.#places;
     const release = await lockStore(folder, clock);

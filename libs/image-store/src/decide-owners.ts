@@ -3,11 +3,11 @@ import type { ImageEntry } from './image-entries.js';
 import { workspaceNames } from './workspace-names.js';
 
 /**
- * Which namespaces have a name after it was added; undefined for all. Without a word about them it keeps those that it
- * has: adding a new state of an image must not open it.
+ * Decides which namespaces have a name after it was added; undefined for all. Without a request it keeps its
+ * present ones: adding a new state of an image must not open it.
  * @param before the name as it is; undefined when it is new
  * @param wanted the namespaces to add it for; undefined when none are named
- * @throws TerminalError when somebody would lose the name
+ * @throws TerminalError when a namespace would lose the name
  */
 export function decideOwners(
   name: string,

@@ -49,7 +49,7 @@ export class ImageIndex {
 
   /**
    * Points a name to a digest; the same digest again changes nothing.
-   * @throws Error when its owners changed or the content was removed meanwhile, and what `decide` throws
+   * @throws Error when its owners changed or the content was removed meanwhile, and the errors of `decide`
    */
   async set(name: string, { digest, folder, namespaces, decide }: NewMeaning): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });

@@ -105,8 +105,10 @@ export class ImageStore {
   }
 
   /**
-   * Copies a folder with a `langgraph.json` and points the name to it. The same content again is the same image.
-   * @throws WaitingError when the package registry is unavailable, TerminalError when the name or the folder cannot be an image, its dependencies cannot be installed, or the name would be taken from somebody
+   * Copies a folder with a `langgraph.json` and points the name to it. The same content again is the same
+   * image.
+   * @throws WaitingError when the package registry is unavailable, TerminalError when the name or the folder
+   * cannot be an image, its dependencies cannot be installed, or a namespace would lose the name
    */
   async import(name: string, source: string, options: ImportOptions = {}): Promise<StoredImage> {
     const { namespaces: wanted } = options;
@@ -117,7 +119,7 @@ export class ImageStore {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
     for (const one of [this.#folder, this.#closed.folder, this.#packages.shared]) await removePartials(one);
     await inPartial(this.#folder, async (own) => {
-      // as deep as it will lie: links to packages are relative
+      // as deep as its final place: links to packages are relative
       const partial = namespaces ? join(own, 'content') : own;
       if (namespaces) await this.#closed.make();
       await mkdir(own, { mode: 0o700 });
@@ -140,7 +142,7 @@ export class ImageStore {
   }
 
   /**
-   * Takes what an untrusted build left, packages included, for its namespace alone. No name points to it.
+   * Takes the result of an untrusted build, packages included, for its namespace alone. No name points to it.
    * @param name of the reference, for people
    * @returns the reference
    * @throws TerminalError when it cannot be an image, or its namespace has too many
@@ -150,8 +152,8 @@ export class ImageStore {
   }
 
   /**
-   * Takes a name away, with all that it meant. Its contents stay until `removeContents` is asked.
-   * @returns what it meant; undefined when there is no such name
+   * Removes a name and its history. The contents stay until `removeContents` is called.
+   * @returns the image that it named; undefined for an unknown name
    */
   async remove(name: string): Promise<StoredImage | undefined> {
     const entry = await this.#index.remove(name);
@@ -188,13 +190,13 @@ export class ImageStore {
 
   /**
    * Takes contents from namespaces that name them no more, but not those that a build gave again since they were listed.
-   * @returns those that were taken
+   * @returns the contents that were taken
    */
   takeBack(contents: readonly GivenContent[], cluster: string): Promise<readonly GivenContent[]> {
     return this.#closed.takeBack(contents, cluster);
   }
 
-  /** Removes installed packages that no content uses any more. @returns how many folders */
+  /** Removes installed packages that no content uses any more. @returns number of folders */
   removeUnusedPackages(): Promise<number> {
     return removeUnusedPackages(this.#folder, this.#packages.shared, this.#clock);
   }

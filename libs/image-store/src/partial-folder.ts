@@ -29,7 +29,10 @@ export async function inPartial<T>(place: string, make: (partial: string) => Pro
   }
 }
 
-/** Gives what was made its name. What another process put there meanwhile is the same, and stays. */
+/**
+ * Renames the partial folder to its final name. A folder that another process made there meanwhile is the
+ * same, and stays.
+ */
 export async function moveInto(partial: string, target: string): Promise<void> {
   await rename(partial, target).catch((error: unknown) => {
     if (!existsSync(target)) throw error;

@@ -5,8 +5,8 @@ import { TerminalError } from '#lib/errors';
 const MAX_BYTES = 1_048_576;
 
 /**
- * The text of a file of 1 MiB at most. What a repository brings is parsed in the process of the platform, where a parsed
- * text takes many times its size.
+ * The text of a file of 1 MiB at most. Files of a repository are parsed in the process of the platform, where
+ * a parsed text takes many times its size.
  * @param reason of the error
  * @throws TerminalError for a larger one
  */

@@ -17,7 +17,7 @@ export async function removeTree(path: string): Promise<void> {
     if (round === MAX_ROUNDS) throw new Error(`removing ${path} failed: other files appear in it`);
 }
 
-/** @returns whether it was empty in the end */
+/** @returns true when it was empty in the end */
 async function removeFolder(path: string): Promise<boolean> {
   for await (const entry of (await unlessGone(opendir(path))) ?? []) {
     const inner = join(path, entry.name);

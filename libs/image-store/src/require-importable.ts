@@ -7,7 +7,7 @@ import { IMAGE_NAME } from './reference.js';
 
 /**
  * The configuration of a folder that can be an image of that name.
- * @throws TerminalError naming what is wrong with the name or the folder
+ * @throws TerminalError naming the fault of the name or the folder
  */
 export function requireImportable(name: string, source: string): GraphConfiguration {
   if (!IMAGE_NAME.test(name))

@@ -6,7 +6,7 @@ import { isJsonObject, parseJson } from '#lib/json';
 import { readSmallFile } from './read-small-file.js';
 
 /**
- * Refuses libraries whose graphs the agent server cannot run. What is not found is not judged.
+ * Refuses libraries whose graphs the agent server cannot run. Missing ones are not judged.
  * @param folder an agent with its packages
  * @param root where the search for packages of JavaScript ends
  * @throws TerminalError with the version found and the oldest that will do

@@ -10,7 +10,7 @@ export const NOT_CONTENT: readonly string[] = [
 /** Settings of package managers that may hold the token of a registry, and are needed to install. */
 export const INSTALL_SETTINGS: readonly string[] = ['.npmrc', '.yarnrc', '.yarnrc.yml'];
 
-/** Names of files and folders that tend to hold secrets; `*` stands for any letters. */
+/** Names of files and folders that tend to hold secrets; `*` matches any letters. */
 export const SECRET_FILES: readonly string[] = [
   ...['.env', '.env.*', '.envrc', ...INSTALL_SETTINGS, '.pypirc', '.netrc', '_netrc'],
   ...['.git-credentials', '.pgpass', '.vault-token', '.htpasswd'],

@@ -11,7 +11,7 @@ const EMPTY_PATIENCE_MS = 60_000;
 /**
  * `up` and `image add` may write at the same time. The lock of a process that has ended does not count, also after its pid
  * was given to another, as the same low pids come again in a container.
- * @returns what releases the lock
+ * @returns function that releases the lock
  */
 export async function lockStore(folder: string, clock: Clock): Promise<() => Promise<void>> {
   const path = join(folder, '.index.lock');

@@ -25,12 +25,12 @@ export interface TakeLimits {
 }
 
 /**
- * Copies a folder that belongs to somebody else, who may still change it, and answers the digest of the copy (as
- * `copyContent` has it). Each name is opened in a folder that is open already and is never followed, so that no link leads
- * the platform, which may be root, to files of others; an entry of another owner than the folder's is refused, since it
- * may be a second name of such a file.
+ * Copies a folder of an untrusted owner, who may still change it, and answers the digest of the copy (as
+ * `copyContent` has it). Each name is opened in a folder that is open already and is never followed, so that
+ * no link leads the platform, which may be root, to files of others; an entry of another owner than the
+ * folder's is refused, since it may be a second name of such a file.
  * @returns `sha256:HEX`, and the bytes that it takes: of its files, and a block for each entry
- * @throws TerminalError for what is no file, folder or link that stays inside, and beyond the limits
+ * @throws TerminalError for anything but files, folders and links that stay inside, and beyond the limits
  */
 export async function takeContent(
   source: string,

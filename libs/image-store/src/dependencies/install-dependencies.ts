@@ -114,8 +114,8 @@ export async function linkPlatform(folder: string, platformModules: string): Pro
 }
 
 /**
- * Gives an image its `node_modules`: from its own lock file (npm, pnpm or yarn), or else the platform's. What a lock
- * file names is installed once, so that an edit of the code installs nothing again.
+ * Gives an image its `node_modules`: from its own lock file (npm, pnpm or yarn), or else the platform's. The
+ * packages of a lock file are installed once, so that an edit of the code installs nothing again.
  * @throws WaitingError when the package registry is unavailable, TerminalError with the end of the output when the lock file cannot be installed, or one is missing
  */
 export async function installDependencies(options: InstallOptions): Promise<void> {

@@ -120,8 +120,8 @@ export function hasLockFile(folder: string): boolean {
 }
 
 /**
- * Package manager of a folder's lock file; undefined without one. Of several the one counts that package.json
- * names as its `packageManager`, else npm's, pnpm's, yarn's.
+ * Package manager of a folder's lock file; undefined without one. Among several, package.json decides by its
+ * `packageManager`, else npm's, pnpm's, yarn's comes first.
  */
 export function findPackageManager(folder: string, manifest: JsonObject): PackageManager | undefined {
   const asked = askedFor(manifest);

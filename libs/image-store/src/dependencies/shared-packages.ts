@@ -33,8 +33,8 @@ export async function hasPackages(folder: string, shared: string, clock: Clock):
 /**
  * Removes packages that no content of a store links any more: those of lock files and of lists for Python.
  * @param store the folder that holds the contents
- * @param shared what was installed, each in a folder of its own
- * @returns how many were removed
+ * @param shared installed packages, each in a folder of its own
+ * @returns number of removed ones
  */
 export async function removeUnusedPackages(store: string, shared: string, clock: Clock): Promise<number> {
   if (!existsSync(shared)) return 0;

@@ -28,8 +28,8 @@ export async function closeEnvironment(folder: string, settings: PythonSettings)
 }
 
 /**
- * Gives the `.venv` of an image, as a build left it, the interpreter of this machine. Nothing that lies there is run, and
- * what it says of its interpreter does not count.
+ * Gives the `.venv` of an image from a build the interpreter of this machine. Its files are not run, and its
+ * own settings of the interpreter do not count.
  * @returns the interpreter
  * @throws TerminalError as `closeEnvironment`, or when the machine has no such Python
  */

@@ -45,10 +45,10 @@ async function* pythons(names: readonly string[]): AsyncGenerator<Python> {
 }
 
 /**
- * The Python of this machine that runs an agent and for which its packages are installed. Of several that fit, one that
- * every user of the machine can reach comes first where this process is root: pods have users of their own then.
+ * The Python of this machine that runs an agent and for which its packages are installed. Where this process
+ * is root, one that every user of the machine can reach is preferred: pods have users of their own then.
  * @param asked `python_version` of `langgraph.json`, as `3.12`; undefined for whichever there is
- * @throws TerminalError `PythonMissing`, with what was found and what to install
+ * @throws TerminalError `PythonMissing`, with the findings and the remedy
  */
 export async function findPython(asked: string | undefined): Promise<Python> {
   const found: Python[] = [];

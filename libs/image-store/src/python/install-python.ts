@@ -19,7 +19,7 @@ import { takesFromFolder } from './require-wheels.js';
 import { withoutCode } from './without-code.js';
 
 export interface PythonOptions {
-  /** The agent: its `langgraph.json` lies there. */
+  /** Folder of the agent, with its `langgraph.json`. */
   readonly folder: string;
   readonly settings: PythonSettings;
   /** True when packages without a wheel are built, which runs code of their authors. */
@@ -85,7 +85,7 @@ async function makeVenv(python: Python, venv: string, user?: InstallUser): Promi
     );
 }
 
-/** @param lists a folder for what the installer reads: lines may have the password of an index */
+/** @param lists a folder for the installer's input: lines may have the password of an index */
 async function fill(
   { venv, lists }: { readonly venv: string; readonly lists: string },
   options: PythonOptions,
@@ -184,7 +184,7 @@ export async function installPython(options: SharedPythonOptions): Promise<void>
 /**
  * Gives a folder a `.venv` of its own, as `installPython` does, with nothing that another folder has. It cannot be taken to
  * another place before `closeEnvironment`.
- * @param tools a folder for what is needed meanwhile
+ * @param tools a folder for temporary files
  * @throws as `installPython`
  */
 export async function installOwnPython(options: PythonOptions, tools: string): Promise<void> {

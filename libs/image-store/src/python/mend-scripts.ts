@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Starts the interpreter that lies beside the script: one line for a shell, and a text for Python. */
+/** Starts the interpreter beside the script: one line for a shell, and a text for Python. */
 const BESIDE = `#!/bin/sh
 '''exec' "$(dirname -- "$(realpath -- "$0")")/python" "$0" "$@"
 ' '''

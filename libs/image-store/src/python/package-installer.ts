@@ -52,7 +52,7 @@ export interface PackageInstaller {
   readonly name: 'pip' | 'uv';
   /** Path of what is run. */
   readonly program: string;
-  /** @param lists arguments that name what is installed */
+  /** @param lists arguments that name the packages */
   install(request: {
     readonly venv: string;
     readonly folder: string;

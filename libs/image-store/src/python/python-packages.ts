@@ -71,10 +71,10 @@ function nameOf(line: string): string {
 }
 
 /**
- * Reads what `dependencies` of `langgraph.json` asks for. A folder stands for what it lists; its code is imported from
- * where it lies. LangGraph itself is added where nothing names it.
+ * Reads the packages that `dependencies` of `langgraph.json` asks for. A folder adds the packages that it
+ * lists; its code is imported from its place. LangGraph itself is added where it is not named.
  * @param reader an interpreter that has pip
- * @throws TerminalError for what cannot be installed
+ * @throws TerminalError for packages that cannot be installed
  */
 export async function pythonPackages(
   image: string,

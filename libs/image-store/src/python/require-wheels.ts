@@ -32,10 +32,11 @@ const OPTION = [
 const OPTIONS = new RegExp(String.raw`^(?:(?:${OPTION})(?:[ \t]+|$))+$`);
 
 /**
- * Checks one line of what pip is to install, from whatever list it comes. What is not known to be a wheel is refused: pip
- * looks for wheels alone in indexes, but builds whatever an address, a folder or an option of the list leads it to.
+ * Checks one line of pip's input, from whatever list it comes. A line that is not known to be a wheel is
+ * refused: pip looks only for wheels in indexes, but builds anything to which an address, a folder or an
+ * option of the list leads it.
  * @param where the list, for messages
- * @param builds whether packages may be built from sources
+ * @param builds true when packages may be built from sources
  * @throws TerminalError
  */
 export function requireWheels(image: string, where: string, line: string, builds: boolean): void {
@@ -50,7 +51,7 @@ export function requireWheels(image: string, where: string, line: string, builds
   );
 }
 
-/** Files that lie beside the code: by an option, an address, a path, or a name that ends as archives do. */
+/** Files beside the code: by an option, an address, a path, or a name that ends as archives do. */
 const BESIDE_CODE =
   /(?:^|\s)(?:--find-links|-f)[\s=]*(?![\s=]|https?:)|file:|^[\w.+-]*\/|@\s*\.{0,2}\/|^[^\s@:;]+\.(?:whl|zip|tar|tgz|tbz|txz|tlz|gz|bz2|xz|lz|lzma)\b/i;
 

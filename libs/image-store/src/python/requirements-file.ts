@@ -21,7 +21,7 @@ function refused(message: string): TerminalError {
   return new TerminalError('NotAnAgent', message);
 }
 
-/** Lines of pip: one may go on behind a backslash, and what follows ` #` is a comment. */
+/** Lines of pip: one may continue after a backslash, and text after ` #` is a comment. */
 function linesOf(text: string): readonly string[] {
   return text
     .replaceAll(/\\\r?\n/g, ' ')
@@ -32,8 +32,8 @@ function linesOf(text: string): readonly string[] {
 
 /**
  * Reads a requirements file and the files that it includes.
- * @param builds whether packages may be built from sources
- * @throws TerminalError for what cannot be installed
+ * @param builds true when packages may be built from sources
+ * @throws TerminalError for packages that cannot be installed
  */
 export function readRequirements(image: string, file: string, builds: boolean): Requirements {
   const [lines, constraints, folders]: [string[], string[], string[]] = [[], [], []];
