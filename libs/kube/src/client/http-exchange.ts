@@ -70,7 +70,7 @@ export class HttpExchange {
         ...this.#origin,
         ...outgoing,
         agent: this.#agents[lane],
-        // until the connection stands
+        // until the connection is established
         timeout: CONNECT_MS,
         ...(signal ? { signal } : {}),
         ...(body === undefined

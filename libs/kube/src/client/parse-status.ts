@@ -20,7 +20,7 @@ export function parseStatus(code: number, body: string, retryAfter?: string | st
   return errorOfStatus(status, code, Number(retryAfter));
 }
 
-/** The error that a `kind: Status` object stands for. */
+/** The error of a `kind: Status` object. */
 export function errorOfStatus(status: Status, fallbackCode: number, retryAfterSeconds = NaN): KubeApiError {
   const code = typeof status.code === 'number' ? status.code : fallbackCode;
   const reason = typeof status.reason === 'string' && status.reason !== '' ? status.reason : reasonOf(code);

@@ -156,7 +156,7 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
     proxy.refuseWatches = 1_000_000;
     await begin();
     await waitFor(() => proxy.counts.watch >= 3);
-    // pauses of at least 0.25 and 0.5 s lie between the first three
+    // pauses of at least 0.25 and 0.5 s are between the first three
     expect(proxy.counts.list).toBeLessThanOrEqual(4);
     proxy.refuseWatches = 0;
     await put('a', '1');

@@ -37,13 +37,15 @@ export interface InformerOptions<T extends KubeObject> {
 /**
  * A copy of one kind that follows the API server, and the changes as they come.
  *
- * - **listing**: pages go into the store as they arrive, then whatever was not in them goes out
- * - **watching** from the version of the list or of the last event or bookmark, at most 5 to 10 minutes at a time
- * - **pausing** after a failure, from 0.2 s doubling to 8 s, with jitter, then watching again from the last version; when
+ * - **listing**: pages go into the store as they arrive, then objects that were not in them are removed
+ * - **watching** from the version of the list or of the last event or bookmark, at most 5 to 10 minutes at a
+ * time
+ * - **pausing** after a failure, from 0.2 s doubling to 8 s, with jitter, then watching again from the last
+ * version; when
  *   the server forgot it (410) from 0.5 s doubling to 30 s, then listing
  *
- * Nothing but the objects is held: what arrives is applied before the next is read, so a slow reader slows the socket.
- * Changes are delivered in order; an error of a handler is logged, and the other handlers go on.
+ * Nothing but the objects is held: an event is applied before the next is read, so a slow reader slows the
+ * socket. Changes are delivered in order; an error of a handler is logged, and the other handlers continue.
  */
 export class Informer<T extends KubeObject> implements Reader<T> {
   readonly ref: ResourceRef<T>;

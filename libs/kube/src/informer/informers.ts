@@ -89,7 +89,10 @@ export class Informers {
     return Math.max(0, ...[...this.#informers.values()].map(({ silentForMs }) => silentForMs));
   }
 
-  /** Why the API server cannot be followed at present; undefined while it can. What the stores hold may be old then. */
+  /**
+   * Reason why the API server cannot be followed at present; undefined while it can. The stores may be out of
+   * date then.
+   */
   get problem(): string | undefined {
     return this.#trouble.problem;
   }

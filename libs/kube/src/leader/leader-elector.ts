@@ -81,7 +81,7 @@ export class LeaderElector implements Stoppable {
     return this.#lease?.spec?.holderIdentity || undefined;
   }
 
-  /** Begins to stand for election. */
+  /** Begins to take part in the election. */
   start(): void {
     this.#running ??= this.#run();
   }
