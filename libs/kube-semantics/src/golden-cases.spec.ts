@@ -65,8 +65,8 @@ function answerOf(replay: Replay, step: Step): JsonObject {
 }
 
 /**
- * Causes come in any order from Go's maps, some more than once, and so does a message of several. What a JSON patch
- * failed on Kubernetes does not say; we do.
+ * Causes come in any order from Go's maps, some more than once, and so does a message of several. Kubernetes
+ * does not report which step of a JSON patch failed; we do.
  */
 function comparable(answer: JsonObject): unknown {
   if (answer['object'] !== undefined) return { object: normalized(answer['object']) };

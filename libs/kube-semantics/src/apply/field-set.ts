@@ -90,7 +90,7 @@ export class FieldSet {
     );
   }
 
-  /** Without the paths of the other set; what lies below them stays. */
+  /** Without the paths of the other set; paths below them stay. */
   difference(other: FieldSet): FieldSet {
     if (other.isEmpty) return this;
     const children = [...this.children].map(

@@ -88,7 +88,7 @@ function mergeLists(
   return out;
 }
 
-/** Items by their step; what stands there twice is not merged into. */
+/** Items by their step; duplicates are not merged into. */
 function index(items: readonly Item[]): ReadonlyMap<PathElement, unknown> {
   const out = new Map<PathElement, unknown>();
   for (const item of items) out.set(item.element, out.has(item.element) ? null : item.value);

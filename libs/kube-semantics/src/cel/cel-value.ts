@@ -6,8 +6,8 @@ import { celFieldName } from './field-name.js';
 const META_OF_RULES = new Set(['name', 'generateName']);
 
 /**
- * A value as rules see it: integers as int, dates, durations and bytes as such, names of fields escaped. What the
- * schema does not declare is not there, of metadata only the name.
+ * A value as rules see it: integers as int, dates, durations and bytes as such, names of fields escaped.
+ * Fields that the schema does not declare are absent, of metadata only the name is present.
  */
 export function celValue(value: unknown, schema: SchemaNode, isRoot = false): unknown {
   if (value === null || value === undefined) return null;

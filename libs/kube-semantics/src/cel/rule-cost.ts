@@ -33,7 +33,7 @@ export function mostSteps({ steps, loops }: RuleCost, size: number): number {
   return steps * (size + LITERALS) ** loops * (1 + size / 100);
 }
 
-/** Lists may stand in the expression itself. */
+/** Length assumed for lists in the expression itself. */
 const LITERALS = 20;
 
 /** Items, fields and letters of a value: no list or text that comes out of it is larger. */

@@ -1,4 +1,4 @@
-/** A field as it stands on the wire: an integer, or a run of bytes. */
+/** A field on the wire: an integer, or a run of bytes. */
 export type WireField =
   | { readonly number: number; readonly kind: 'integer'; readonly value: bigint }
   | { readonly number: number; readonly kind: 'bytes'; readonly value: Uint8Array }

@@ -5,7 +5,7 @@ import { SchemaNode } from './schema-node.js';
 const APIEXTENSIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.';
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1.';
 const FREE: JsonObject = { 'x-kubernetes-preserve-unknown-fields': true };
-/** A schema where a boolean or a list of names may stand too; those are scalars to everything that walks it. */
+/** A schema, or in its place a boolean or a list of names; those are scalars to everything that walks it. */
 const SCHEMA_OR_ELSE: JsonObject = { $ref: `${APIEXTENSIONS}JSONSchemaProps`, type: '' };
 
 /** Definitions of types that Kubernetes encodes by hand, which the published documents lack. */

@@ -168,7 +168,7 @@ function nodeOf(source: JsonObject, definitions: Definitions): SchemaNode {
   return new SchemaNode(source, definitions);
 }
 
-/** A `$ref` with siblings: what stands beside it wins. */
+/** A `$ref` with siblings: the siblings win. */
 function resolve(source: JsonObject, definitions: Definitions): JsonObject {
   const reference = text(source, '$ref');
   if (reference === undefined) return source;
