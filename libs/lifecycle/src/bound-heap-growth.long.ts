@@ -20,7 +20,7 @@ const PROGRAM = `
   }
   if (kept.length > 0) process.stdout.write(String(most / alive));`;
 
-/** @returns how many times what is alive the heap holds at most */
+/** @returns maximum size of the heap, in multiples of the live objects */
 function growth(more: Readonly<Record<string, string>>): number {
   const words = ['--expose-gc', '--max-semi-space-size=1', '--no-warnings', '--input-type=module', '--eval'];
   const options = { encoding: 'utf8', env: { MODULE, ...more } } as const;
