@@ -31,7 +31,7 @@ export interface ExportAttempt {
   readonly systemNamespace: string;
   /** Longest time of the attempt in milliseconds. */
   readonly timeoutMs: number;
-  /** Runs of the same export that its worker takes in turn afterwards, each as attempt 1. */
+  /** Runs of the same export that its worker takes one after the other afterwards, each as attempt 1. */
   readonly following?: readonly BulkExportRun[];
   /** The span that the attempt belongs to (W3C Trace Context); undefined when nothing is traced. */
   readonly traceParent?: string | undefined;
@@ -160,7 +160,7 @@ function workerEnvironment(
     ...followingEnvironment(attempt),
     MALLOC_BOUND,
     { name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS', value: String(settings.allowPrivateEndpoints ?? false) },
-    // never where a Secret was named: one without keys must not turn into the platform's own
+    // never where a Secret was named: a Secret without keys must not select the platform's own credentials
     { name: 'AGENTPLANE_STORE_ENVIRONMENT_CREDENTIALS', value: String(isOfEnvironment) },
     ...Object.entries(settings.exportFiles ?? {}).map(([name, value]) => ({ name, value })),
     ...telemetryEnvironment(settings),

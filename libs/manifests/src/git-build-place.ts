@@ -31,7 +31,7 @@ export function gitBuildPlace(
     : { namespace, name: revisionBuildName(name) };
 }
 
-/** Whose build an object in the namespace of builds is; undefined for one that lies beside its revision. */
+/** Revision of an object in the namespace of builds; undefined for an object beside its revision. */
 export function revisionOfBuild({
   metadata: { labels },
 }: {

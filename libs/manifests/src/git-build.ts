@@ -52,8 +52,9 @@ const LOGIN_VARIABLES: Readonly<Record<string, keyof GitLogin>> = {
 const KEPT_SECONDS = 7_200;
 
 /**
- * The Job that builds a revision from git. Containers after one another: the first has the token and runs nothing of the
- * repository, the second the other way round, and on a cluster a third pushes what it left. None has a token of the API.
+ * The Job that builds a revision from git. Containers run one after another: the first has the token and runs
+ * nothing of the repository, the second the other way round, and on a cluster a third pushes the result. None
+ * has a token of the API.
  */
 export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
   const { timeoutMs, revision, images, login } = build;
@@ -151,7 +152,9 @@ function settingsOf({
   );
 }
 
-/** @param login of a cluster, where the Secret is made after the Job, and the container waits for what is in it */
+/**
+ * @param login of a cluster, where the Secret is made after the Job, and the container waits for its content
+ */
 function loginOf(secretName: string, login: GitLogin | undefined): readonly EnvironmentVariable[] {
   return Object.entries(LOGIN_VARIABLES)
     .filter(([, key]) => !login || login[key] !== undefined)

@@ -57,7 +57,7 @@ function objectsOf(resourceSpec: ResourceSpec): unknown {
   ];
 }
 
-/** A value of each field that asks for something, and what stands beside it. */
+/** A value of each field that asks for something, and the fields beside it. */
 const SAMPLES: Readonly<Record<string, readonly [unknown, ResourceSpec?]>> = {
   labels: [{ team: 'x' }],
   annotations: [{ note: 'y' }],

@@ -73,7 +73,7 @@ export function ignoredFields(
 
 /**
  * The fields as a sentence, each reason once.
- * @param nameOf how readers know a field: by its name in the resource, or on the wire
+ * @param nameOf name of a field for readers: that in the resource, or on the wire
  */
 export function ignoredText(
   fields: readonly IgnoredField[],

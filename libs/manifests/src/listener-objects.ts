@@ -69,8 +69,9 @@ export function listenerLabels(listener: string): Readonly<Record<string, string
 }
 
 /**
- * The account of a Listener and what it may do, in its own namespace: others would need rights that a tenant cannot give.
- * @param revisions those that it carries out, by which the rights of a remote one are bounded
+ * The account of a Listener and its rights, in its own namespace: others would need rights that a tenant
+ * cannot give.
+ * @param revisions revisions that it carries out, which limit the rights of a remote one
  * @param outputs names of the ConfigMaps for their last outputs
  */
 export function buildListenerRights(

@@ -365,8 +365,9 @@ function fromSecret(name: string, key: string): EnvironmentVariable['valueFrom']
 }
 
 /**
- * Sidecars that name `Always` are Kubernetes' own kind: init containers that go on running, started after the others and
- * before the agent, ended after it. Anywhere else in a pod an API server refuses the restart policy of a container.
+ * Sidecars that name `Always` are Kubernetes' own kind: init containers that keep running, started after the
+ * others and before the agent, ended after it. Anywhere else in a pod an API server refuses the restart
+ * policy of a container.
  */
 function isNative({ restartPolicy }: Container): boolean {
   return restartPolicy === 'Always';
