@@ -2,8 +2,8 @@ import type { LoggerService } from '@nestjs/common';
 import type { Logger } from '#lib/telemetry';
 
 /**
- * Nest's own words in the program's log. What Nest tells of modules and routes while it starts is debug: the program says
- * itself when it serves.
+ * Nest's own messages in the program's log. Messages about modules and routes during the start are debug: the
+ * program reports itself when it serves.
  */
 export class NestLog implements LoggerService {
   readonly #log: Logger;
@@ -37,7 +37,7 @@ export class NestLog implements LoggerService {
   }
 }
 
-/** Nest puts the name of the part last; a stack may stand before it. */
+/** Nest puts the name of the part last; a stack may precede it. */
 function fieldsOf(message: unknown, more: readonly unknown[]): object {
   const words = more.filter((word) => typeof word === 'string');
   const part = words.at(-1);
