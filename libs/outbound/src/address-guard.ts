@@ -27,11 +27,12 @@ const METADATA_NAMES = new Set([
 ]);
 
 /**
- * Decides which addresses may be dialled where somebody else wrote the address, who must not be able to make this
- * process talk to the network it lives in or to where the machine's credentials are.
+ * Decides which addresses may be dialled where an untrusted user wrote the address, who must not be able to
+ * make this process talk to its own network or to the place of the machine's credentials.
  *
- * A name is resolved once for each connection, all its addresses are judged, and the connection goes to those very
- * addresses: a name that answers differently the next time (DNS rebinding) is judged again before it is dialled.
+ * A name is resolved once for each connection, all its addresses are judged, and the connection goes to those
+ * very addresses: a name that answers differently the next time (DNS rebinding) is judged again before it is
+ * dialled.
  */
 export class AddressGuard {
   readonly #allowPrivate: boolean;
@@ -67,8 +68,8 @@ export class AddressGuard {
   };
 
   /**
-   * For a host that a proxy will resolve, or that is only dialled later: refused when this machine knows that it must
-   * not be dialled. What cannot be resolved here is left to be judged then.
+   * Judges a host that a proxy will resolve, or that is only dialled later: refused when this machine knows
+   * that it must not be dialled. A name that cannot be resolved here is judged then.
    */
   judgeAhead(host: string, answer: (refusal: Error | undefined) => void): void {
     const judged = (why: Refusal | undefined): void => answer(why && this.#refuse(why));

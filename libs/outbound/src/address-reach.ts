@@ -86,7 +86,7 @@ function reachOfV6(address: string): Reach {
   const carrier = CARRIERS.find(([list]) => is(list));
   if (carrier) return reachOfV4(carriedV4(address, carrier[1]));
   if (is(NEVER_V6)) return 'never';
-  // ::1 lies among those that once stood for an address of IPv4
+  // ::1 is among the addresses that once mapped to IPv4
   if (is(COMPATIBLE)) return groupsOf(address).at(6) === 0 ? 'private' : reachOfV4(carriedV4(address, 6));
   return is(GLOBAL_V6) && !is(PRIVATE_V6) ? 'public' : 'private';
 }

@@ -28,8 +28,8 @@ const ONE_HANDSHAKE = constants.SSL_OP_NO_RENEGOTIATION;
 const PAUSED_BYTES = 1;
 
 /**
- * Begins one request to a URL that somebody wrote. The address that the guard has seen is the one that is dialled, also
- * through a proxy; redirects are not followed.
+ * Begins one request to a URL from a user. The address that the guard has judged is the one that is dialled,
+ * also through a proxy; redirects are not followed.
  * @param fail called with a TimeoutError, any other error, and when the connection has closed: nothing follows
  * @throws the refusal of the guard
  */

@@ -1,4 +1,6 @@
-/** Connections to addresses that somebody else wrote: which may be dialled, and how they get there through a proxy. */
+/**
+ * Connections to addresses that users wrote: the check if they may be dialled, and their way through a proxy.
+ */
 export { AddressGuard, type Refusal } from './address-guard.js';
 export { guardedRequest } from './guarded-request.js';
 export type { Resolve } from './name-resolver.js';

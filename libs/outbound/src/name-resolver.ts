@@ -122,7 +122,7 @@ export class NameResolver {
     }
   }
 
-  /** The first of the names for which it may stand. */
+  /** Asks for each whole name in order; the first that is found counts. */
   async #askServers(given: string): Promise<Answer> {
     for (const name of wholeNames(given, this.#search.value)) {
       const answer = await this.#askForOne(name);

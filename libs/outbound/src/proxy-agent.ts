@@ -23,7 +23,7 @@ export function proxyAgent(
   agent.createConnection = (options: Options, callback: Callback = () => undefined) => {
     guard.judgeAhead(options.host ?? '', (refusal) => {
       if (refusal) return callback(refusal, new Duplex());
-      // a tunnel calls back by itself, once it stands
+      // a tunnel calls back by itself, once it is established
       if (isTls) connect(options, callback);
       else callback(null, connect(options, () => undefined) as Duplex);
     });

@@ -32,7 +32,7 @@ export function parseSearchList(text: string): SearchList {
   return { domains, ndots };
 }
 
-/** The whole names for which a name may stand, in the order in which they are asked for. */
+/** The fully qualified candidates for a name, in the order in which they are asked for. */
 export function wholeNames(given: string, { domains, ndots }: SearchList): readonly string[] {
   const name = given.replace(/\.+$/, '');
   if (given.endsWith('.')) return [name];
