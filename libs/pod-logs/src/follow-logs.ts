@@ -42,7 +42,7 @@ interface Followed {
 /**
  * The logs of pods that come and go: what is there by time, then what comes, as it comes. A log whose connection breaks is
  * read on where it was; containers that start again and new pods join in.
- * @throws what `signal` was aborted with
+ * @throws the reason of `signal`
  */
 export async function* followLogs(options: FollowOptions): AsyncGenerator<readonly LogLine[], void, void> {
   yield* new Following(options).batches();

@@ -70,8 +70,8 @@ function endOf(text: string): string {
 }
 
 /**
- * Names of the ConfigMaps whose lines belong to the logs of revisions: that of a build whose pod is gone, and that of a
- * revision that failed and has no pods. What has pods is read from them.
+ * Names of the ConfigMaps whose lines belong to the logs of revisions: that of a build whose pod is gone, and
+ * that of a revision that failed and has no pods. The output of existing pods is read from them.
  */
 export function keptNames(
   {

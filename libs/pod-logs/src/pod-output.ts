@@ -13,8 +13,9 @@ const TIMEOUT_MS = 5_000;
 const MAX_CONTAINERS = 8;
 
 /**
- * The output of the pod that tells most about a failure: the one whose containers ended most often. Of a container that has
- * been started again, that of the start before, since the present one has hardly begun.
+ * The output of the pod that reveals most about a failure: the one whose containers ended most often. For a
+ * container that has been started again it is the output of the previous start, since the present one has
+ * hardly begun.
  */
 export async function podOutput(
   client: Pick<KubeClient, 'podLogs'>,

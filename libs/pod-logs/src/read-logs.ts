@@ -19,7 +19,7 @@ export interface ReadOptions {
   readonly onNote: (message: string) => void;
 }
 
-/** Lines, or runs of them, that are taken until others get their turn. */
+/** Lines, or runs of them, that are taken before other work is served. */
 const STEPS_OF_TURN = 256;
 
 /**

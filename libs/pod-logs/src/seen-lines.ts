@@ -21,8 +21,9 @@ export class SeenLines {
   }
 
   /**
-   * A filter for the lines that come when the log is read again, in their order: true for those that are new. Of the lines
-   * of the last time all are known until every remembered one has come, since those before them were read or left out.
+   * A filter for the lines that come when the log is read again, in their order: true for new ones. All lines
+   * of the last time are known until every remembered one has come, since those before them were read or left
+   * out.
    */
   resume(): (line: LogLine) => boolean {
     const [time, left] = [this.#time, new Map(this.#texts)];
