@@ -14,7 +14,7 @@ export class ProcessStarts {
   readonly #restRatio: number;
   readonly #admission = new Admission<number>({ capacity: 1 });
 
-  /** @param restRatio how many times as long as a start took nothing else is started */
+  /** @param restRatio pause after a start, in multiples of its duration */
   constructor(clock: Clock, restRatio: number) {
     this.#clock = clock;
     this.#restRatio = restRatio;

@@ -72,7 +72,7 @@ export class ContainerProcess {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
       detached: true,
     });
-    // it comes in a later turn, also where the rest of this constructor throws
+    // it comes in a later round of the event loop, also where the rest of this constructor throws
     this.#child.on('error', () => undefined);
     // only its end says something; a channel that is read would take in whatever a process writes
     this.#channel?.on('error', () => undefined);
@@ -145,8 +145,8 @@ export class ContainerProcess {
   }
 
   /**
-   * The node has one thread for all pods, and much output of short lines would take it all. Who writes more than a fifth
-   * of the time waits, as before a slow terminal.
+   * The node has one thread for all pods, and much output of short lines would take it all. A process whose
+   * output takes more than a fifth of the time is slowed down, as by a slow terminal.
    */
   #write(log: LogFile, { name, stream, chunk }: Output): void {
     const startedMs = this.#clock.monotonicMs();
@@ -209,7 +209,7 @@ export class ContainerProcess {
   }
 }
 
-/** @returns whether this process may end it */
+/** @returns true when this process may end it */
 function tryKill(pid: number, group: boolean): boolean {
   try {
     sendSignal(pid, 'SIGKILL', group);

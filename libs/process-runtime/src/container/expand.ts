@@ -32,7 +32,7 @@ export class Expander {
   }
 
   /**
-   * Counts a variable whose value the specification only names: one key may stand in fifty thousand of them.
+   * Counts a variable whose value the specification only names: fifty thousand of them may use one key.
    * @throws ExpansionError like `expand`
    */
   count(name: string, value: string): void {

@@ -3,7 +3,7 @@ import type { PodContainer } from '#lib/resources';
 
 const NANO = 10n ** 9n;
 const MEBIBYTE = 2 ** 20;
-/** The rest is for what lies outside of the heap: buffers, code, and the young generation. */
+/** The rest is for memory outside of the heap: buffers, code, and the young generation. */
 const HEAP_SHARE = 0.7;
 /** A program of Node does not start in less. */
 const LEAST_HEAP_MB = 48;

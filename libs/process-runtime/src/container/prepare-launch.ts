@@ -25,9 +25,9 @@ export interface PodSurroundings {
 
 /** Everything that an attempt at a container has besides. */
 export interface LaunchSurroundings extends PodSurroundings {
-  /** Runs a step that keeps the node from everything else, once the turn of the pod's user has come. */
+  /** Runs a step that blocks the node, once the queue reaches the pod's user. */
   readonly inTurn: <T>(step: () => T) => Promise<T>;
-  /** Aborted when the container is to stop: no turn is waited for then. */
+  /** Aborted when the container is to stop: queued steps are given up then. */
   readonly left: AbortSignal;
 }
 
@@ -37,12 +37,12 @@ export class ImageMissingError extends Error {
 }
 
 /**
- * Turns a container's spec into what to start: the image's program, or the spec's own command, in the image's folder.
- * Volumes appear in mounts of its own.
+ * Turns a container's spec into the program to start: the image's, or the spec's own command, in the image's
+ * folder. Volumes appear in mounts of its own.
  * @throws ImageMissingError
  * @throws ContainerConfigError when its environment or working directory is missing now
  * @throws ExpansionError
- * @throws the reason of `left` when that is aborted before a turn
+ * @throws the reason of `left` when that is aborted while queued
  */
 export async function prepareLaunch(
   context: NodeContext,

@@ -2,7 +2,9 @@ import type { Pod, PodContainer } from '#lib/resources';
 import type { Volume } from '../volume/volume.js';
 import { ContainerConfigError } from '../pod-values/container-config-error.js';
 
-/** Each is a request of its own at every start, in the turns of the one user that is the node for all pods. */
+/**
+ * Each is a request of its own at every start, and all count for the one user that is the node for all pods.
+ */
 const MAX_OBJECTS = 100;
 
 /** @throws ContainerConfigError when a container asks for more Secrets and ConfigMaps than any has that people write */

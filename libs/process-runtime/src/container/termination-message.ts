@@ -20,7 +20,7 @@ export function readLogEnd(file: string): string {
   // the first line of what was cut off is a part of one
   const isCut = Buffer.byteLength(text) >= MAX_LOG_BYTES * 2;
   const lines = text.split('\n').slice(isCut ? 1 : 0);
-  // time, stream and tag stand before each line
+  // time, stream and tag precede each line
   return lines
     .map((line) => line.replace(/^\S+ \S+ \S /, ''))
     .join('\n')

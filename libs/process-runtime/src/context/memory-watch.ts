@@ -69,7 +69,7 @@ export class MemoryWatch {
     });
   }
 
-  /** @returns how long it worked, in milliseconds */
+  /** @returns working time in milliseconds */
   async #look(): Promise<number> {
     const pace = new Pace(this.#clock);
     const tree = await runningProcesses(pace);
@@ -90,7 +90,10 @@ export class MemoryWatch {
     return pace.workedMs;
   }
 
-  /** The pages of a container are not walked over all the time, and others have their turn before it. */
+  /**
+   * Sets the pause before the next walk over a container's pages: walking must not be continuous, and others
+   * come first.
+   */
   #rest(bound: MemoryBound, waitedMs: number): void {
     // a process that was stopped meanwhile waited no longer
     const countedMs = Math.min(waitedMs, MAX_WAIT_MS.container);

@@ -31,7 +31,7 @@ export class SleepWatch {
     const before = this.#times();
     this.#cancel = this.#clock.after(TICK_MS, () => {
       const after = this.#times();
-      // the monotonic clock of some systems stands still in a suspended machine, the wall clock does not
+      // the monotonic clock of some systems stops in a suspended machine, the wall clock does not
       const passedMs = Math.max(after.wall - before.wall, after.monotonic - before.monotonic);
       if (passedMs > TICK_MS + SLEPT_MS) {
         this.#count++;

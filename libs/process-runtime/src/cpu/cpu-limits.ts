@@ -26,7 +26,7 @@ export interface CpuLimits {
 /**
  * Limits CPU by control groups where this user may make them. Elsewhere processes with a limit get less of a
  * busy machine than those without, and all of an idle one.
- * @param name whose groups these are; what an earlier process of that name left of them is removed
+ * @param name name of the groups' owner; leftovers of an earlier process of that name are removed
  */
 export function openCpuLimits(name: string, places: readonly CgroupPlace[] = findCgroupPlaces()): CpuLimits {
   let problem = 'this machine has no control groups for CPU';

@@ -166,7 +166,7 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
     configMap: refused(NO_VOLUMES, WITH_MOUNTS, isMountable),
     secret: refused(NO_VOLUMES, WITH_MOUNTS, isMountable),
     downwardAPI: refused(NO_VOLUMES, `${WITH_MOUNTS}; fields of metadata and names`, isMountable),
-    // what API servers of clusters add to every pod; the kubeconfig stands for it
+    // API servers of clusters add it to every pod; the kubeconfig replaces it
     projected: refused(
       NO_VOLUMES,
       `the token volume that API servers add; configMap, secret and downwardAPI ${WITH_MOUNTS}`,

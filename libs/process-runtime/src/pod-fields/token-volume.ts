@@ -1,7 +1,7 @@
 /** `kube-api-access-…`, by what it projects: a user's volume may have any name. */
 export function isTokenVolume(value: unknown): boolean {
   const { sources } = value as { readonly sources?: readonly Readonly<Record<string, unknown>>[] };
-  // a token for somebody else is not what the kubeconfig holds
+  // a token for another audience is not the one in the kubeconfig
   const isOwnToken = (token: unknown): boolean =>
     typeof token === 'object' && token !== null && !('audience' in token && token.audience !== '');
   const isCa = (source: unknown): boolean => jsonName(source) === 'kube-root-ca.crt';

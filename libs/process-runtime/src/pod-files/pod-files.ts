@@ -208,7 +208,7 @@ export function readJson<T>(file: string): T | undefined {
 /** Readers see the old file or the new one; only its owner reads it, and the group that is named. */
 export function writeWhole(file: string, text: string, gid?: number): void {
   const partial = `${file}.new`;
-  // in place of what lies there, which may be a link
+  // in place of the existing entry, which may be a link
   rmSync(partial, { force: true });
   writeFileSync(partial, text, { mode: 0o600, flag: 'wx' });
   if (gid !== undefined) {

@@ -4,9 +4,9 @@ import { chmodSync, lstatSync, opendirSync, rmdirSync } from 'node:fs';
 const MAX_MS = 10 * 60_000;
 
 /**
- * Removes a folder that a pod wrote, in a process of its own. With the rights of its owner: a process that outlived its pod
- * may put a link where a folder was just seen, and root would follow it. What is no folder stays, and so may what belongs to
- * this process's own user.
+ * Removes a folder that a pod wrote, in a process of its own with the rights of its owner: a process that
+ * outlived its pod may put a link where a folder was just seen, and root would follow it. A path that is no
+ * folder stays, and so may files of this process's own user.
  * @throws Error when something of another user is left
  */
 export async function removeAsOwner(folder: string): Promise<void> {

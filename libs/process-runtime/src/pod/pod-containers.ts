@@ -72,7 +72,7 @@ export class PodContainers {
 
   /**
    * Resolves when all have ended for good; never rejects.
-   * @param ending aborted when the pod ends, whose `stop` then ends what runs
+   * @param ending aborted when the pod ends, whose `stop` then ends the running containers
    * @param graceMs for sidecars, once the others have ended by themselves
    */
   async run(ending: AbortSignal, graceMs: number): Promise<void> {

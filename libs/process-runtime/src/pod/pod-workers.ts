@@ -26,7 +26,9 @@ export class PodWorkers {
     this.#context = context;
   }
 
-  /** Follows the informer, which must be complete; resolves when the API server knows where the pods stand. */
+  /**
+   * Follows the informer, which must be complete; resolves when the API server knows the state of the pods.
+   */
   async start(informer: Informer<Pod>): Promise<void> {
     await this.#removeOrphans(new Set(informer.list().map(({ metadata }) => metadata.uid ?? '')));
     this.#informer = informer;
@@ -42,7 +44,7 @@ export class PodWorkers {
     return found.at(-1);
   }
 
-  /** Ends all processes; the pods stay bound to this node and go on when it is back. */
+  /** Ends all processes; the pods stay bound to this node and continue when it is back. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     await Promise.allSettled([...this.#workers.values()].map((worker) => worker.stop(graceMs)));

@@ -68,7 +68,7 @@ export class StatusReporter {
   }
 
   async #run(): Promise<void> {
-    await Promise.resolve(); // changes of the same turn go together
+    await Promise.resolve(); // changes in the same round of the event loop go together
     let pauseMs = 100;
     while (this.#isDirty && !this.#isGone) {
       this.#isDirty = false;

@@ -48,8 +48,10 @@ function isSelected(pod: Pod, selector: Readonly<Record<string, string>>): boole
 }
 
 /**
- * The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has none.
- * @param hasPort whether the node gave the pod that port: a note of an editor could name any port of the machine
+ * The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has
+ * none.
+ * @param hasPort returns true when the node gave the pod that port: an editor could note any port of the
+ * machine
  */
 export function findEndpoints(
   service: Service,

@@ -38,7 +38,7 @@ export class RememberedPorts {
     return new Date(creationTimestamp).getTime() < this.#unknownBefore ? noted(service) : {};
   }
 
-  /** @param existing those that are gone are forgotten */
+  /** @param existing Services that exist; the others are forgotten */
   keep(service: Service, ports: RealPorts, existing: readonly Service[]): void {
     const { uid = '' } = service.metadata;
     if (jsonEquals(this.#services[uid], ports)) return;

@@ -36,11 +36,12 @@ const GRACE_MS = 2_000;
 const MAX_NAMED = 20;
 
 /**
- * Ends whatever an earlier node, killed without a chance to stop, left running: first what its records name, then (where
- * `/proc` can be read) everything that carries its marker, because a record may have come too late, or, where its variables
- * cannot be read, works in a folder of its pods. Nothing may be
+ * Ends all processes that an earlier node, killed without a chance to stop, left running: first those in its
+ * records, then (where `/proc` can be read) everything that carries its marker, because a record may have
+ * come too late, or, where its variables cannot be read, works in a folder of its pods. Nothing may be
  * started before this is done: no second copy of a workload ever runs.
- * @returns those that did not end: one that waits for a file system of its own ends once that answers. Their pods, and no
+ * @returns processes that did not end: one that waits for a file system of its own ends once that answers.
+ * Their pods, and no
  * others, must wait for them
  */
 export async function endStrays(

@@ -19,14 +19,14 @@ export interface MarkedOptions {
 
 export interface MarkedProcesses {
   readonly marked: readonly ProcessIdentity[];
-  /** Pids of processes that keep their variables from their readers, and may be anybody's. */
+  /** Pids of processes that keep their variables from their readers, so that their owner is unknown. */
   readonly unclear: readonly number[];
 }
 
 /**
- * Processes that were started with a variable, and all that these started: children inherit it, also those that leave
- * the process group. Variables of other users are not read: each process may have megabytes of them. None where there
- * is no `/proc`.
+ * Processes that were started with a variable, and all their descendants: children inherit it, also those
+ * that leave the process group. Variables of other users are not read: each process may have megabytes of
+ * them. Empty where there is no `/proc`.
  */
 export async function markedProcesses(
   variable: string,

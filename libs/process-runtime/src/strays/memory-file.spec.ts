@@ -36,7 +36,7 @@ describe('readMemoryFile', () => {
       const [first, second] = [readMemoryFile(a, clock, text), readMemoryFile(a, clock, text)];
       await clock.advance(1_000);
       expect(await Promise.all([first, second])).toEqual([STUCK, STUCK]);
-      // both without a wait, as this clock stands still
+      // both without a wait, as this clock does not move
       expect(await readMemoryFile(a, clock, text)).toBe(STUCK);
       expect(await readMemoryFile(b, clock, text)).toBe(BESIDE_STUCK);
       await (await open(a, 'w')).close();

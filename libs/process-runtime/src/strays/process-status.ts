@@ -52,7 +52,10 @@ export function isAtHome(pid: number, folder: string): boolean {
   return placesOf(pid).some((place) => place === folder || place.startsWith(`${folder}/`));
 }
 
-/** Name of the entry of a folder that a process works in, or where its program lies; undefined for one that is elsewhere. */
+/**
+ * Name of the entry of a folder in which a process works, or which contains its program; undefined for one
+ * that is elsewhere.
+ */
 export function homeOf(pid: number, folder: string): string | undefined {
   const place = placesOf(pid).find((one) => one.startsWith(`${folder}/`));
   return place?.slice(folder.length + 1).split('/')[0];

@@ -76,7 +76,7 @@ class Walk {
     this.#reader = new BoundedReader({ clock, read, bounds, pace: this.#pace });
   }
 
-  /** @returns how many it has killed, and how many others of them have not ended */
+  /** @returns number of killed processes, and of others that have not ended */
   async round(mayAsk: boolean): Promise<{ readonly found: number; readonly dying: number }> {
     const { podsFolder, isIdle } = this.#ending;
     let found = 0;
@@ -130,7 +130,7 @@ function userOf(pid: number, uids: ReadonlySet<number>): number | undefined {
   return status?.parent === process.pid ? undefined : status?.uids.find((uid) => uids.has(uid));
 }
 
-/** Not what a link leads to: anybody may make a link to a file of root. */
+/** File itself, not the target of a link: any user may make a link to a file of root. */
 function fileAt(path: string): Stats | undefined {
   try {
     const found = lstatSync(path);

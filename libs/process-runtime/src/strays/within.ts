@@ -3,7 +3,7 @@ import type { Clock } from '#lib/time';
 /** It took longer than a reader waits. */
 export const LATE = Symbol('late');
 
-/** A process that stands still misses one look, however long it does: the others are made while it runs. */
+/** A stopped process misses one look, however long it is stopped: the others are made while it runs. */
 const LOOK_MS = 200;
 
 /**

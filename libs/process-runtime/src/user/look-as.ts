@@ -29,7 +29,7 @@ const MAX_PARTS = 1_024;
  * not learn what exists below a folder that is closed to its user. The same holds for links of other
  * processes, in `/proc`. A folder that is mounted on access (autofs) is not looked up: that may block
  * indefinitely.
- * @param budget of several looks together, which keep the node from everything else meanwhile; what is beyond is closed
+ * @param budget budget of several looks together, which block the node meanwhile; paths beyond it are closed
  */
 export function lookAs(absolute: string, user: OwnUser, budget: PartBudget = { left: MAX_PARTS }): Sight {
   if (absolute.length > MAX_LETTERS) return { kind: 'missing', path: absolute };

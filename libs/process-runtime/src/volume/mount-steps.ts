@@ -14,10 +14,10 @@ export interface Bind {
 }
 
 /**
- * The words for `MOUNT_SCRIPT`, three for each step. The root of the container is a folder of its own into which all that
- * the machine has is bound. A folder that gets a new entry becomes such a folder too (`mirror`), since nothing may be made
- * on the machine itself; what exists is covered.
- * @param isFolder whether the machine has a folder of this path
+ * The words for `MOUNT_SCRIPT`, three for each step. The root of the container is a folder of its own into
+ * which everything of the machine is bound. A folder that gets a new entry becomes such a folder too
+ * (`mirror`), since nothing may be made on the machine itself; existing entries are covered.
+ * @param isFolder returns true when the machine has a folder of this path
  */
 export function mountSteps(
   binds: readonly Bind[],

@@ -25,7 +25,7 @@ export interface MountOptions {
   readonly needed: readonly string[];
   /** Replaces `$(NAME)` by variables of the container. */
   readonly expand: (text: string) => string;
-  /** Runs a step that keeps the node from everything else, once the turn of the pod's user has come. */
+  /** Runs a step that blocks the node, once the queue reaches the pod's user. */
   readonly inTurn: <T>(step: () => T) => Promise<T>;
 }
 
@@ -70,7 +70,7 @@ export async function prepareMounts(
   for (const mount of mounts) {
     const volume = volumes.get(mount.name);
     if (!volume) throw new ContainerConfigError(`volumeMount ${mount.name} names no volume of the pod`);
-    // what API servers of clusters add to every pod; the kubeconfig stands for it
+    // API servers of clusters add it to every pod; the kubeconfig replaces it
     if (volume.projected && isTokenVolume(volume.projected)) continue;
     const found = made.has(volume.name) ? undefined : await volumeFiles(client, pod, volume);
     const folder =
