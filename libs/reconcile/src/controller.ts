@@ -35,7 +35,7 @@ const LONGEST_TURN_MS = 10;
 export interface PassReports {
   /**
    * Called for every failed pass except conflicts and repeated terminal failures.
-   * @param isRepeated whether passes of the object fail for the third time in a row, or for 10 s
+   * @param isRepeated true when passes of the object fail for the third time in a row, or for 10 s
    */
   failed(key: ObjectKey, failure: Failure, isRepeated: boolean): void | Promise<void>;
   /** Called after every pass that came to an end of its own: a result, or a failure that its reconciler explains. */
@@ -65,8 +65,8 @@ export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
 }
 
 /**
- * The loop: takes keys, runs one pass for each, turns the result or the class of the failure into requeue and log.
- * Whatever a pass throws stays with its object; the others go on.
+ * The loop: takes keys, runs one pass for each, turns the result or the class of the failure into requeue and
+ * log. An error of a pass stays with its object; the other passes continue.
  */
 export class Controller {
   readonly name: string;
@@ -137,7 +137,10 @@ export class Controller {
     }
   }
 
-  /** Passes that wait for nothing go on within one turn of the event loop: timers, requests and the lease are to have theirs. */
+  /**
+   * Yields the event loop: passes that wait for nothing continue within one round of it, and would hold up
+   * timers, requests and the lease.
+   */
   async #breathe(): Promise<void> {
     const { clock } = this.#options;
     if (clock.monotonicMs() - this.#breathedMs < LONGEST_TURN_MS) return;

@@ -3,7 +3,10 @@ function namespaceOf(key: string): string {
   return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
-/** Urgent keys in a row while others of their namespace wait: without a bound the others would never have a turn. */
+/**
+ * Urgent keys in a row while others of their namespace wait: without a limit the others would never be
+ * served.
+ */
 const URGENT_IN_ROW = 4;
 
 /** Keys of one namespace, each with the time since when it waits: urgent ones first, each kind in order of arrival. */
@@ -46,9 +49,9 @@ class NamespaceKeys {
   }
 }
 
-/** Keys that wait for a worker: namespaces take turns, and within one urgent keys come first. */
+/** Keys that wait for a worker: namespaces are served in rotation, and within one urgent keys come first. */
 export class WaitingKeys {
-  /** The namespace whose turn is next comes first. */
+  /** The namespace to be served next comes first. */
   readonly #namespaces = new Map<string, NamespaceKeys>();
   #size = 0;
 
@@ -56,7 +59,7 @@ export class WaitingKeys {
     return this.#size;
   }
 
-  /** The key whose turn it is. */
+  /** The key to be served next. */
   get next(): string | undefined {
     for (const keys of this.#namespaces.values()) return keys.next;
     return undefined;

@@ -162,7 +162,10 @@ export class WorkQueue {
     this.#backoff.forget(key);
   }
 
-  /** The next key, by turns of namespaces and in order of arrival within one; waits for one, `undefined` once the queue is closed. Every key must be finished. */
+  /**
+   * The next key, in rotation of namespaces and in order of arrival within one; waits for one, `undefined`
+   * once the queue is closed. Every key must be finished.
+   */
   next(): Promise<string | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
     const key = this.#nextKey();
