@@ -66,7 +66,10 @@ export const ANNOTATION = {
   requestHash: 'agentplane.dev/request-hash',
   /** On an export: name of the Secret that was made for its webhook, which goes with it. */
   webhookSecret: 'agentplane.dev/webhook-secret',
-  /** On the Job of an export's attempt: JSON, name and uid of the runs that its worker takes in turn afterwards. */
+  /**
+   * On the Job of an export's attempt: JSON, name and uid of the runs that its worker takes one after the
+   * other afterwards.
+   */
   followingRuns: 'agentplane.dev/following-runs',
   /** On a destination: another value asks for another test. */
   testRequest: 'agentplane.dev/test-request',

@@ -8,7 +8,9 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** The part of `metadata` that programs read. What an API server answered always has uid and resourceVersion. */
+/**
+ * The part of `metadata` that programs read. An object from an API server always has uid and resourceVersion.
+ */
 export interface ObjectMeta {
   readonly name: string;
   readonly generateName?: string;
