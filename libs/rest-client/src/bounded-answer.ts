@@ -6,7 +6,7 @@ export function tooLong(asked: string): string {
   return `the answer to ${asked} is longer than ${MAX_BYTES} bytes`;
 }
 
-/** An answer's text; undefined when it is longer than 64 MiB. @throws what the connection says when it breaks */
+/** An answer's text; undefined when it is longer than 64 MiB. @throws the error of a broken connection */
 export async function textOf(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

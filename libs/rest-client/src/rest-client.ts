@@ -67,7 +67,7 @@ export class RestClient {
 
   /**
    * The lines of an answer in JSON lines as they come, as many at once as have.
-   * @throws what `request` throws; what the connection says when it breaks or when nothing comes for `silentMs`
+   * @throws the errors of `request`; that of a connection that breaks or is silent for `silentMs`
    */
   async *lines<T>(
     path: string,

@@ -69,7 +69,7 @@ function trustingFetch(ca: string): Fetch {
   };
 }
 
-/** @throws Error for what no `Response` can be, such as a status above 599 */
+/** @throws Error for an answer that no `Response` can be, such as a status above 599 */
 function responseOf(answer: IncomingMessage, signal: AbortSignal): Response {
   const { statusCode: status = 0, rawHeaders } = answer;
   const headers = new Headers();
