@@ -6,8 +6,8 @@ const LOOK_EVERY_MS = 25;
 export const MAX_WAITING = 1_000;
 
 /**
- * Chooses the pod for each connection or request, in turn. The list is asked for anew each time, so that a switch of the
- * Service's selector counts from the next request on.
+ * Chooses the pod for each connection or request, round robin. The list is asked for anew each time, so that
+ * a switch of the Service's selector counts from the next request on.
  */
 export class EndpointChoice {
   readonly #list: () => readonly Endpoint[];

@@ -25,7 +25,10 @@ const HOP_HEADERS = [
   // of an offer of HTTP/2, which is not taken
   'http2-settings',
 ];
-/** Its listener asks a pod at the pod's own address: a question that comes through a Service is somebody else's. */
+/**
+ * Headers that are not forwarded. Its listener asks a pod at the pod's own address: an idle request through a
+ * Service is not from the listener.
+ */
 const KEPT_BACK = new Set([...HOP_HEADERS, IDLE_HEADER]);
 
 /** Headers that a server in front writes in place of what clients wrote, by names in lower case; undefined: none. */
@@ -176,7 +179,7 @@ export async function forwardHttp(
 /**
  * Leads a request that may become something else (WebSocket) to a ready pod: the pod decides whether it does.
  * @param response of `upgradeAnswer`
- * @param head what the client sent ahead
+ * @param head bytes that the client sent ahead
  */
 export async function forwardUpgrade(
   incoming: IncomingMessage,

@@ -29,8 +29,8 @@ const NEW_TRIES = 10;
 const TCP_IDLE_MS = 24 * 3_600_000;
 
 /**
- * Requests of agents stream for hours in both directions; what stands still is cut. Answers a while after the pod's own
- * server would, which can say more about it.
+ * Requests of agents stream for hours in both directions; idle connections are cut. Answers a while after the
+ * pod's own server would, which can report more about it.
  */
 const LIMITS: ServerLimits = {
   ...SERVER_LIMITS,

@@ -37,7 +37,7 @@ export class ServiceWay {
     this.#gate = new SleepGate({ note: () => undefined, wake: () => Promise.resolve(), clock });
   }
 
-  /** @param written in place of what the client wrote */
+  /** @param written headers in place of the client's */
   request(
     incoming: IncomingMessage,
     response: ServerResponse,

@@ -4,7 +4,7 @@ import type { SleepNote } from '#lib/resources';
 import type { Clock } from '#lib/time';
 
 const LOOK_EVERY_MS = 25;
-/** A write that was lost is repeated while somebody waits. */
+/** A write that was lost is repeated while a request waits. */
 const ASK_EVERY_MS = 1_000;
 
 /** Limits of requests that wait for a deployment that sleeps. */
@@ -42,7 +42,7 @@ const SUSPENDED: Refusal = {
   code: 'deployment_suspended',
 };
 
-/** Nothing starts its pods before somebody resumes it. */
+/** True when nothing starts its pods before it is resumed. */
 function isSuspended({ suspended, wakingSince }: SleepNote): boolean {
   return suspended === true && wakingSince === undefined;
 }
