@@ -8,7 +8,10 @@ const MAX_INITIAL = 40;
 /** Labels as an argument: none for a metric without any. */
 export type LabelArgument<L extends LabelRules> = keyof L extends never ? [] : [labels: LabelValues<L>];
 
-/** A number that only grows. Closed label sets stand at 0 from the start, so that a rate sees the first increase. */
+/**
+ * A number that only grows. Closed label sets begin at 0 from the start, so that a rate sees the first
+ * increase.
+ */
 export class Counter<L extends LabelRules = LabelRules> {
   readonly #guard: LabelGuard;
   readonly #cells = new Map<string, { readonly values: readonly string[]; count: number }>();

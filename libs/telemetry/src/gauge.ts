@@ -9,7 +9,7 @@ export type GaugeReading<L extends LabelRules> =
 
 type Reader<L extends LabelRules> = () => GaugeReading<L> | Promise<GaugeReading<L>>;
 
-/** A number that goes up and down: set when it changes, or read when somebody scrapes. */
+/** A number that goes up and down: set when it changes, or read at each scrape. */
 export class Gauge<L extends LabelRules = LabelRules> {
   readonly #guard: LabelGuard;
   readonly #set = new Map<string, Sample>();

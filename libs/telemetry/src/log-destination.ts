@@ -13,9 +13,9 @@ export interface LogDestination {
 }
 
 /**
- * A file that a failing write never turns into a failing program: on a full disk every write throws, and a program
- * that ends for want of a log line takes work with it that needs no disk. Lines wait up to a bound, further ones are
- * dropped and counted, and the count is reported when the file takes lines again.
+ * A file whose failing writes never end the program: on a full disk every write throws, and a program that
+ * ends for want of a log line takes work with it that needs no disk. Lines wait up to a limit, further ones
+ * are dropped and counted, and the count is reported when the file takes lines again.
  */
 export function openLogDestination(descriptor: number): LogDestination {
   const stream = pino.destination({ dest: descriptor, sync: true, maxLength: MAX_WAITING_BYTES });

@@ -7,7 +7,7 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 export interface OpenSpan {
   readonly place: SpanPlace;
   set(attributes: SpanAttributes): void;
-  /** @param failure what the work threw */
+  /** @param failure error of the work */
   end(failure?: unknown): void;
 }
 
