@@ -18,8 +18,9 @@ const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)(?: (-?\d+))?$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
 
 /**
- * Reads the text format of Prometheus, version 0.0.4, stricter than servers do: every family has HELP and TYPE once and
- * first, its samples stand together and are named as its type wants, no series stands twice, and histograms add up.
+ * Reads the text format of Prometheus, version 0.0.4, stricter than servers do: every family has HELP and
+ * TYPE once and first, its samples are together and are named as its type wants, no series occurs twice, and
+ * histograms add up.
  * @throws Error that names the line
  */
 export function parseExposition(text: string): ReadonlyMap<string, ExpositionFamily> {

@@ -44,7 +44,7 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves the time; between two timers, promises that they settled get their turn. */
+  /** Moves the time; between two timers, promises that they settled are run. */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonicMs + ms;
     for (;;) {
@@ -59,7 +59,7 @@ export class FakeClock implements Clock {
     await settle();
   }
 
-  /** The process stands still, as under SIGSTOP; what fell due meanwhile fires late. */
+  /** The process is stopped, as under SIGSTOP; timers that were due meanwhile fire late. */
   async standStill(ms: number): Promise<void> {
     this.#move(ms);
     await this.advance(0);

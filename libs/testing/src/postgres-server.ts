@@ -30,7 +30,7 @@ export class PostgresServer {
     this.#server = server;
   }
 
-  /** @param environment of the server, beside what it needs */
+  /** @param environment variables of the server, beside those that it needs */
   static async start(environment?: Readonly<Record<string, string>>): Promise<PostgresServer> {
     return new PostgresServer(await startTemporaryPostgres(environment, folderInMemory()));
   }

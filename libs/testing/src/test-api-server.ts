@@ -13,7 +13,7 @@ import { waitFor } from './wait-for.js';
 export interface TestApiServer {
   /** `https://127.0.0.1:PORT`; usable once `beforeAll` has run. */
   readonly url: string;
-  /** Bearer token of somebody in `system:masters`. */
+  /** Bearer token of a user in `system:masters`. */
   readonly token: string;
   /** A kubeconfig file of the same. Its server's certificate is not checked. */
   readonly kubeconfigPath: string;
