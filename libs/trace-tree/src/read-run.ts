@@ -3,7 +3,7 @@ export interface ReadRun {
   readonly id: string;
   readonly trace_id: string;
   readonly parent_run_id: string | null;
-  /** True when it stands for the root of its trace, since its parent was not received. */
+  /** True when it is shown as the root of its trace, since its parent was not received. */
   readonly parent_missing?: boolean;
   readonly name: string;
   readonly run_type: string;

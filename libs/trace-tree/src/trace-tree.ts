@@ -20,9 +20,9 @@ interface Branch {
 }
 
 /**
- * Runs of a trace as a tree, each above those that it called, in the order in which they began. Runs whose parent is not
- * among them stand at the left edge.
- * @param now stands for the end of runs that last, in milliseconds since 1970
+ * Runs of a trace as a tree, each above those that it called, in the order in which they began. Runs whose
+ * parent is not among them are at the left edge.
+ * @param now taken as the end of unfinished runs, in milliseconds since 1970
  */
 export function treeRows(runs: readonly ReadRun[], now: number): readonly TreeRow[] {
   const branches = new Map<string, Branch>(runs.map((run) => [run.id, { run, below: [] }]));
@@ -51,7 +51,7 @@ export function treeRows(runs: readonly ReadRun[], now: number): readonly TreeRo
   openRoots(roots);
   for (;;) {
     for (let next = open.pop(); next; next = open.pop()) add(next);
-    // runs that stand below each other in a circle have no root
+    // runs that are below each other in a circle have no root
     const [first] = left;
     if (!first) return rows;
     openRoots([first]);
