@@ -1,4 +1,7 @@
-/** Calls of URLs that somebody else wrote: what may be called, how a call is signed, and what a receiver made of it. */
+/**
+ * Calls of URLs that users wrote: the check of the address, the signature of a call, and the result at a
+ * receiver.
+ */
 export { judgeHosts } from './judge-hosts.js';
 export { webhookPauseMs } from './pause.js';
 export { postWebhook, renderFailure, CALL_TIMEOUT_MS } from './post-webhook.js';

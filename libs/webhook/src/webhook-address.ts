@@ -1,6 +1,6 @@
 /**
- * A URL that a webhook can have, without its fragment. Which addresses its host has is judged elsewhere.
- * @param headers what to use instead of a user name in the URL, as the end of a sentence
+ * A URL that a webhook can have, without its fragment. The addresses of its host are judged elsewhere.
+ * @param headers alternative to a user name in the URL, as the end of a sentence
  * @returns a text with the reason for one that it cannot have
  */
 export function parseWebhookUrl(given: string, headers: string): URL | string {
