@@ -2,7 +2,7 @@ import { DISK_FULL } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import type { Shortage } from './watched-disk.js';
 
-/** Why a build ended, as a sentence for the people whose repository it is. */
+/** Reason why a build ended, as a sentence for the people whose repository it is. */
 export class BuildError extends Error {
   override readonly name: string = 'BuildError';
   /** Reason in the termination message, from which the controller derives the outcome. */

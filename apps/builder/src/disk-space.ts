@@ -12,7 +12,7 @@ const BESIDE: DiskShare = { bytes: 104_857_600, files: 10_000 };
 /** A build whose folders take as much of what must stay free is one that filled the disk. */
 const GROWN_SHARE = 0.5;
 
-/** For users other than root. */
+/** Space for users other than root. */
 export async function spaceOf(folder: string): Promise<DiskSpace> {
   const { bavail, blocks, bsize, ffree, files } = await statfs(folder);
   return { free: { bytes: bavail * bsize, files: ffree }, size: { bytes: blocks * bsize, files } };

@@ -31,7 +31,7 @@ export interface Command {
   readonly maxFileBytes: number;
   /** Instead of this program's own output, which is the log of the build. */
   readonly onOutput?: (text: string) => void;
-  /** Beside the log of the build, which gets them as well. */
+  /** Receives errors beside the log of the build, which gets them as well. */
   readonly onErrors?: (text: string) => void;
   /**
    * Kills it. Its child processes stay in the group of this program, and end with the container at the

@@ -35,7 +35,7 @@ export class PythonBuild {
     return new PythonBuild(configuration, common);
   }
 
-  /** That of a configuration which commands may have written: they made the environment too. */
+  /** Build for a configuration that commands may have written: they made the environment too. */
   static find(configuration: string, common: Common): PythonBuild | undefined {
     return findAgentPython(configuration) && new PythonBuild(configuration, common);
   }
