@@ -106,7 +106,10 @@ function requireAuthority(caFile: string, address: string): void {
   }
 }
 
-/** From a file, or from standard input for `-`: on the command line it would be in the shell's history. */
+/**
+ * Reads the key from a file, or from standard input for `-`: on the command line it would be in the shell's
+ * history.
+ */
 function readKey(file: string): string {
   try {
     const key = readFileSync(file === '-' ? 0 : file, 'utf8').trim();

@@ -9,7 +9,7 @@ import { type Context, readContexts } from './context-file.js';
 /** The data folder as a context: what `contexts use` goes back to. */
 export const LOCAL_CONTEXT = 'local';
 
-/** Which platform a command talks to; the same for every command that talks to one. */
+/** Options that select the platform of a command; the same for every command that talks to one. */
 export const TARGET_OPTIONS = {
   data: optional('--data <dir>', `data folder of the platform (default ${DEFAULT_DATA})`, 'folder'),
   context: optional('--context <name>', 'platform to talk to, see "contexts list"', 'context'),
@@ -23,7 +23,7 @@ const FIELDS = {
 
 /** A platform and how to reach it. */
 export interface Target {
-  /** For messages: `the data folder X`, `context X`. */
+  /** Name in messages: `the data folder X`, `context X`. */
   readonly title: string;
   readonly rest: RestAccess;
   /** The platform on this machine, when it is that. */

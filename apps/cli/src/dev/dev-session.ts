@@ -15,13 +15,13 @@ const STEADY_MS = 3_000;
 /** Interval of checks for missing things. */
 const LOOK_MS = 500;
 
-/** After a reload, so that the answers come first. */
+/** Delay after a reload, so that the answers come first. */
 const SPARE_AFTER_MS = 300;
 
 /** An agent server gets so long to end when another follows: those of `devEnvironment`, and its grace for answers. */
 const REPLACED_MS = 36_000;
 
-/** Before it is told to end: it takes what was on its way to it. */
+/** Delay before it is told to end: it takes requests that are in flight to it. */
 const ARRIVAL_MS = 200;
 
 /** And when none follows, which would take the runs that are waited for. */

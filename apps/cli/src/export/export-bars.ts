@@ -7,7 +7,7 @@ import {
 } from '#lib/resources';
 
 const WIDTH = 20;
-/** In this order where not all fit. */
+/** Order of preference where not all fit. */
 const ORDER: readonly ExportWireStatus[] = [
   'FAILED',
   'TIMEDOUT',

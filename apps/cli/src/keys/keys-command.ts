@@ -12,7 +12,7 @@ import { print } from '../output/print.js';
 
 export const KEYS_PATH = '/api/v1/api-key';
 
-/** Which keys are meant. */
+/** Flags that select keys. */
 export interface KeysFlags extends TargetFlags {
   /** Undefined: the workspace of the key that is used. */
   readonly workspace: string | undefined;

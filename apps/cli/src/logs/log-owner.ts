@@ -26,7 +26,7 @@ interface OwnerKind {
   readonly ends?: true;
 }
 
-/** In the order in which a bare name is looked for. */
+/** Kinds in the order in which a bare name is looked for. */
 const KINDS: readonly OwnerKind[] = [
   {
     title: 'AgentDeployment',
@@ -65,9 +65,9 @@ const KINDS: readonly OwnerKind[] = [
   },
 ];
 
-/** Whose logs are meant. */
+/** Object whose logs are shown. */
 export interface LogOwner {
-  /** For people, such as `AgentRevision weather-00002`. */
+  /** Name for people, such as `AgentRevision weather-00002`. */
   readonly title: string;
   /** Words of the command that describes it: `describe adep weather`. */
   readonly describedBy: string;

@@ -3,7 +3,7 @@ import type { LogLine } from '#lib/pod-logs';
 
 export interface Terminal {
   readonly write: (text: string) => Promise<void>;
-  /** Somebody reads it: nothing that a terminal obeys goes there but colours. */
+  /** True for a terminal: of the characters that it obeys it gets only colours. */
   readonly isTerminal: boolean;
   readonly hasColours: boolean;
 }

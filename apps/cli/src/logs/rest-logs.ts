@@ -82,7 +82,7 @@ class KnownLines {
   readonly #seen = new Map<string, SeenLines>();
   #newest: string | undefined;
 
-  /** From when lines are to be read again; undefined before the first. */
+  /** Time from which lines are to be read again; undefined before the first. */
   get since(): string | undefined {
     if (this.#newest === undefined) return undefined;
     const fromMs = Date.parse(`${this.#newest.slice(0, 23)}Z`) - OVERLAP_MS;

@@ -15,7 +15,7 @@ interface TableAnswer {
   readonly metadata?: { readonly continue?: string };
 }
 
-/** Which objects a table shows. */
+/** Selection of the objects that a table shows. */
 export interface TableRequest {
   readonly kind: Kind;
   /** Undefined: of all namespaces. */

@@ -21,7 +21,7 @@ export interface WaitFlags extends TargetFlags {
   readonly timeout: number;
 }
 
-/** Which revision a new one is made from. */
+/** Revision from which a new one is made. */
 export type Origin = 'active' | 'former' | 'latest';
 
 type Listed = Revision & { readonly serves: boolean };

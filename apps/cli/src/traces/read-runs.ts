@@ -17,7 +17,7 @@ export interface RunsWanted {
 
 export interface RunsFound {
   readonly runs: readonly ReadRun[];
-  /** More were not asked for. */
+  /** True when more runs exist than were asked for. */
   readonly hasMore: boolean;
 }
 

@@ -21,7 +21,7 @@ import { projectIdOf } from '../rest/project-id.js';
 import { print } from '../output/print.js';
 import { readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
 
-/** Which runs are meant. */
+/** Flags that select runs. */
 export interface TracesFlags extends TargetFlags {
   /** Undefined: of all projects. */
   readonly project: string | undefined;
@@ -142,7 +142,7 @@ async function printValues(run: Readonly<Record<string, unknown>>): Promise<void
   }
 }
 
-/** Between two looks. */
+/** Pause between two looks. */
 const LOOK_MS = 2_000;
 /** Runs arrive after they began, and end later: each look goes back so far. */
 const LOOK_BACK_MS = 10 * 60_000;

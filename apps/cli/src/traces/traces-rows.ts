@@ -10,7 +10,7 @@ const WHICH_OPTIONS = {
   errors: toggle('--errors', 'only what failed'),
 };
 
-/** More do not fit a terminal. */
+/** Maximum number of listed runs; more do not fit a terminal. */
 const MOST_LISTED = 10_000;
 
 function parseLimit(text: string): number {
