@@ -52,7 +52,7 @@ const KINDS = [
   GitPushModule,
 ];
 
-/** In the order in which they begin to work. */
+/** Controllers in the order in which they begin to work. */
 const CONTROLLERS = [
   WORKSPACE_CONTROLLER,
   LISTENER_CONTROLLER,

@@ -40,7 +40,10 @@ export class ControllerWork {
     this.#parts = parts;
   }
 
-  /** In order: schema, caches, leadership, work; `context` stops them in reverse. Resolves when it works. */
+  /**
+   * Starts in order: schema, caches, leadership, work; `context` stops them in reverse. Resolves when it
+   * works.
+   */
   async start(context: ProgramContext): Promise<void> {
     const { owned, controllers, readiness, leftUploads, log, clock } = this.#parts;
     const { client, traceStore, events, informers, leader } = owned;

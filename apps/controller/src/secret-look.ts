@@ -1,6 +1,6 @@
 /** Values change rarely; a new revision or test may come a minute later. */
 const LOOK_MS = 60_000;
-/** Somebody applied the resource before its Secret and is waiting. */
+/** Delay while the Secret is missing: a user applied the resource first and is waiting. */
 const MISSING_MS = 2_000;
 
 /**

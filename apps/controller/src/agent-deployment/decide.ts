@@ -46,7 +46,7 @@ export type DeploymentDecision =
       readonly message: string;
     }
   | { readonly kind: 'store-variables'; readonly revision: AgentRevision; readonly variables: Variables }
-  /** To the archive, since they are past the limit of the history. Everything else is done. */
+  /** Revisions to archive, since they are past the limit of the history. Everything else is done. */
   | {
       readonly kind: 'archive-revisions';
       readonly revisions: readonly AgentRevision[];

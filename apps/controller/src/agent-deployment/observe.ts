@@ -154,7 +154,10 @@ export async function observeDeployment(
   };
 }
 
-/** From the cache, or from the server when a request names a revision that the cache does not show yet. */
+/**
+ * Revisions from the cache, or from the server when a request names a revision that the cache does not show
+ * yet.
+ */
 async function presentRevisions(
   client: KubeClient,
   caches: DeploymentCaches,

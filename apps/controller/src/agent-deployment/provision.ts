@@ -55,7 +55,7 @@ export interface ProvisioningStores {
 
 /** Facts about its database in a deployment's Secret. */
 export interface KnownDatabase {
-  /** Whose server has it. */
+  /** Server of the database. */
   readonly server: 'own' | 'shared';
   /**
    * True when its URI and its trusted certificates match how the platform reaches its server now, and a

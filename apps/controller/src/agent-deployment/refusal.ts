@@ -16,7 +16,7 @@ import type { DeploymentWorld, Variables } from './observe.js';
 import { refusePod } from './refuse-pod.js';
 import { wireName } from './wire-name.js';
 
-/** Why no revision can be made, and the condition that reports it. */
+/** Reason why no revision can be made, and the condition that reports it. */
 export interface Refusal {
   readonly type: typeof CONDITION.tracingProjectReady | typeof CONDITION.revisionReady;
   readonly reason: string;

@@ -3,7 +3,7 @@ import { REASON } from '#lib/resources';
 import { judgedSpecs } from './judged-specs.js';
 import type { DeploymentWorld } from './observe.js';
 
-/** Why pods of the deployment are not made as they are asked for: what they name, mount, or may do. */
+/** Reason why pods of the deployment are not made as they are asked for: what they name, mount, or may do. */
 export function refusePod(
   world: DeploymentWorld,
 ): { readonly reason: string; readonly message: string } | undefined {

@@ -28,7 +28,7 @@ export function isServerReady(statefulSet: StatefulSet | undefined): boolean {
   );
 }
 
-/** Why the pod is not ready, as itself and the events of its StatefulSet report it. */
+/** Reason why the pod is not ready, as itself and the events of its StatefulSet report it. */
 export async function serverTrouble(
   client: KubeClient,
   { namespace, name }: ObjectKey,

@@ -39,7 +39,7 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** In the order in which a deployment comes to them. */
+/** Stages in the order in which a deployment comes to them. */
 const STAGES = [CONDITION.tracingProjectReady, CONDITION.databaseReady, CONDITION.revisionReady] as const;
 type Stage = (typeof STAGES)[number];
 
@@ -296,7 +296,7 @@ function knownCondition(deployment: AgentDeployment, latest: AgentRevision | und
   };
 }
 
-/** Without the fields that have no value: an applied status owns what it names. */
+/** Drops the fields that have no value: an applied status owns all fields that it names. */
 function defined(status: {
   readonly [K in keyof AgentDeploymentStatus]: AgentDeploymentStatus[K] | undefined;
 }) {

@@ -13,7 +13,7 @@ export type BuildDecision =
   /** Built already, or its variables are not stored yet: a listener may begin as soon as it is built. */
   | { readonly kind: 'nothing' }
   | { readonly kind: 'resolve'; readonly image: string }
-  /** From git, which takes a pod and some minutes. */
+  /** Build from git, which takes a pod and some minutes. */
   | { readonly kind: 'build' }
   | { readonly kind: 'refuse'; readonly reason: string; readonly message: string };
 

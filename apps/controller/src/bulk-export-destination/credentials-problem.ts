@@ -28,7 +28,9 @@ export function secretProblem(name: string, secret: Secret | undefined): string 
   );
 }
 
-/** Why a destination without a Secret cannot use the platform's own credentials; undefined when it can. */
+/**
+ * Reason why a destination without a Secret cannot use the platform's own credentials; undefined when it can.
+ */
 export function environmentProblem(workspace: Workspace | undefined): string | undefined {
   if (workspace?.spec.allowEnvironmentCredentials === true) return undefined;
   const name = workspace?.metadata.name ?? 'of this namespace';

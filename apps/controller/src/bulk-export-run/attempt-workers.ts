@@ -75,7 +75,7 @@ export class AttemptWorkers {
     return (await client.list(PODS, { namespace, labelSelector: `${JOB_LABEL}=${name}` })).items;
   }
 
-  /** Why an attempt cannot begin with the credentials of the run; undefined when it can. */
+  /** Reason why an attempt cannot begin with the credentials of the run; undefined when it can. */
   async problemOf(run: BulkExportRun): Promise<string | undefined> {
     return (await this.#credentialsOf(run)).problem;
   }

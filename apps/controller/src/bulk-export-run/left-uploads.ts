@@ -35,16 +35,16 @@ const MAX_PAGES = 10;
  */
 const AT_ONCE = 8;
 const AT_ONCE_OF_WORKSPACE = 2;
-/** Somebody else's store may never answer. */
+/** Timeout and attempts per request: a foreign store may never answer. */
 const STORE = { timeoutMs: 5_000, attempts: 2 } as const;
 /** All requests for one run; and what a workspace has of one tick. */
 const LONGEST_MS = 30_000;
 /** Time for which a stopping controller waits for requests in flight; the next leader makes them again. */
 const STOPPED_WITHIN_MS = 5_000;
-/** After a failure, doubled with each one, up to an hour. */
+/** Pause after a failure, doubled with each one, up to an hour. */
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 3_600_000;
-/** Then the bucket's own rules must remove it. */
+/** Time after which it is given up: then the bucket's own rules must remove it. */
 const GIVEN_UP_AFTER_MS = 24 * 3_600_000;
 
 interface Failures {

@@ -43,7 +43,7 @@ export class RunPlaces {
     });
   }
 
-  /** From 0: how many unfinished runs of the export begin before this one. */
+  /** Number of unfinished runs of the export that begin before this one, from 0. */
   of(run: BulkExportRun, bulkExport: BulkExport): number {
     const begins = this.#beginsOf(bulkExport);
     let [low, high] = [0, begins.length];

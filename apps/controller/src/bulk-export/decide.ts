@@ -61,7 +61,7 @@ export type ExportDecision =
     }
   | { readonly kind: 'complete' };
 
-/** Why an export does not begin: not yet, or never. */
+/** Reason why an export does not begin: not yet, or never. */
 export type Obstacle = ExportDecision & { readonly kind: 'wait' | 'fail' };
 
 function fail(reason: string, message: string): Obstacle {

@@ -12,7 +12,7 @@ import { decideAcceptance, type Obstacle } from '../bulk-export/decide.js';
 import { isFinished } from '../bulk-export/export-phase.js';
 import type { ScheduleWorld } from './world.js';
 
-/** Why a live schedule makes no export at the moment. */
+/** Reason why a live schedule makes no export at the moment. */
 export type ScheduleRest =
   /** Its next window has not ended. */
   | 'scheduled'

@@ -5,10 +5,10 @@ import { isOpen } from './delivery.js';
 
 /** Outcome of a call that this program made. */
 export interface CallOutcome {
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   readonly answer: WebhookAnswer;
-  /** Until the next attempt, milliseconds, in case there is one. */
+  /** Pause before the next attempt, milliseconds, in case there is one. */
   readonly pauseMs: number;
 }
 
@@ -37,9 +37,9 @@ export type WebhookDecision =
 
 /** Runs of an export that failed or was cancelled end after it, and are waited for so long. */
 const RUNS_MS = 60_000;
-/** Longer than a call takes: one without an outcome was made by a program that died. */
+/** Time longer than a call takes: an attempt without an outcome after it was made by a program that died. */
 const LOST_MS = 15_000;
-/** From the first attempt. */
+/** Time from the first attempt. */
 const GIVEN_UP_MS = 24 * 3_600_000;
 const LONGEST_MS = 3_600_000;
 

@@ -33,7 +33,7 @@ export interface GitBuildWorld {
   readonly now: Date;
 }
 
-/** After the longest build, for what is left to do: a build that has not come to its end by then never will. */
+/** Time after the longest build for the remaining work: a build that has not ended by then never will. */
 const SETTLE_MS = 900_000;
 /** A Job gets its pod at once, unless the quota of its namespace is full. */
 const POD_PATIENCE_MS = 120_000;
@@ -41,7 +41,7 @@ const POD_PATIENCE_MS = 120_000;
  * Time for which a build waits for a full disk or an unavailable registry, from the creation of the revision.
  */
 const PASSING_PATIENCE_MS = 3_600_000;
-/** Between a build that ended because of it and the next attempt. */
+/** Pause between a build that ended because of it and the next attempt. */
 const PASSING_PAUSE_MS = 30_000;
 /** Obstacles that a build waits for before another attempt, by the reason that the builder leaves. */
 const PASSING: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ export type SeenPush = NonNullable<AgentDeploymentStatus['push']>;
  */
 export type PushDecision = 'build' | 'later' | 'same' | 'wait';
 
-/** Between two revisions of one commit, in milliseconds. */
+/** Pause between two revisions of one commit, in milliseconds. */
 const AGAIN_MS = 600_000;
 
 /** Everything that the decision depends on. */

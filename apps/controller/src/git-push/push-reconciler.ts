@@ -45,7 +45,7 @@ export interface PushTools {
   /** Shared with builds: places and queues hold for all look-ups together. */
   readonly looks: CommitLooks;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Between two looks at one branch. */
+  /** Interval between two look-ups of one branch. */
   readonly periodMs: number;
   readonly deployments: Pick<Informer<AgentDeployment>, 'find' | 'list' | 'seen'>;
   readonly revisions: Pick<Informer<AgentRevision>, 'ownedBy'>;

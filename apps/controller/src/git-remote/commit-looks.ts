@@ -6,7 +6,10 @@ import { ReadingPace } from './reading-pace.js';
 export interface Asker {
   readonly uid: string;
   readonly namespace: string;
-  /** Which of its questions, where these change: what was found for an earlier one answers no later one. */
+  /**
+   * Identity of its question, where it changes: the result of an earlier question does not answer a later
+   * one.
+   */
   readonly question?: string;
   /** URL and ref. */
   readonly subject: string;

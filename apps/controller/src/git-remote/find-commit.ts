@@ -15,7 +15,7 @@ export interface GitRemote {
   readonly ca?: string;
 }
 
-/** From the first packet to the ref, DNS and TLS included. */
+/** Time limit from the first packet to the ref, DNS and TLS included. */
 const TIMEOUT_MS = 20_000;
 /** Some 250,000 refs. Hosts send thousands of bytes at a time, so that a list of as many has some thousands of pieces. */
 const MAX = { bytes: 16 * 1_048_576, pieces: 20_000 };
@@ -169,7 +169,7 @@ function judge(remote: GitRemote, { statusCode = 0, headers }: IncomingMessage):
   );
 }
 
-/** Without the query, where hosts put what is secret. */
+/** Target of a redirect without the query, where hosts put secrets. */
 function redirectText(location: string | undefined): string {
   const path = location?.split('?')[0]?.replace(/\/info\/refs$/, '');
   return path === undefined ? '' : ` to ${path}`;

@@ -1,8 +1,8 @@
 import type { Clock } from '#lib/time';
 
 /**
- * In a second. A megabyte of lines costs 8 to 11 ms of the controller's one thread, and TLS is on top of that: one list
- * takes some 5 % of it, all lists together some 20 %.
+ * Limits per second. A megabyte of lines costs 8 to 11 ms of the controller's one thread, and TLS is on top
+ * of that: one list takes some 5 % of it, all lists together some 20 %.
  */
 const MEGABYTES = { one: 4, all: 16 };
 /**
@@ -10,7 +10,7 @@ const MEGABYTES = { one: 4, all: 16 };
  * hosts choose how small pieces are, and 2,700 of one byte fit into one record of TLS.
  */
 const PIECE_BYTES = 2_048;
-/** Less is not worth a timer; the rest is made up for after the next piece. */
+/** Shortest pause; a shorter one is not worth a timer and is made up for after the next piece. */
 const SHORTEST_MS = 10;
 
 /**

@@ -16,7 +16,7 @@ export interface ReadinessReport {
   /** True when the caches are complete: this program works, or would as soon as it leads. */
   readonly ready: boolean;
   readonly leading: boolean;
-  /** In words; null when it waits for nothing. */
+  /** Description of the dependency; null when it waits for nothing. */
   readonly waits_for: string | null;
 }
 

@@ -8,7 +8,7 @@ import {
 } from '#lib/resources';
 import { isOlder } from '../identity/decide-id.js';
 
-/** Why a Listener gets no program, for its condition. */
+/** Reason why a Listener gets no program, for its condition. */
 export type ListenerRefusal = Pick<ConditionDraft, 'reason' | 'message'>;
 
 /** Namespaces that a Listener names beside its own; a tenant cannot grant rights there. Those of another cluster are not ours. */

@@ -62,7 +62,7 @@ describe('ListenerReconciler of a remote listener', () => {
     await client?.close();
   });
 
-  /** Until what the caches show by then has become what is expected. */
+  /** Reconciles until the caches show the expected state. */
   const reconcileUntil = (holds: () => Promise<boolean>) =>
     waitFor(async () => {
       await reconciler.reconcile(KEY);

@@ -47,7 +47,7 @@ export type WorkspaceCaches = Pick<Caches, 'workspaces' | 'namespaces' | 'defaul
 const LOOK_AGAIN_MS = 2_000;
 
 export interface WorkspaceOptions {
-  /** That of the api's account. */
+  /** Namespace of the api's account. */
   readonly systemNamespace: string;
   /** Pod security level that namespaces of workspaces should enforce; undefined to leave them unchanged. */
   readonly podSecurity: PodSecurityLevel | undefined;
