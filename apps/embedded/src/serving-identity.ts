@@ -10,8 +10,9 @@ const DAY_MS = 86_400_000;
 const VALID_DAYS = 365;
 
 /**
- * For a cluster of one's own: a self-signed certificate, made anew at every start (API servers take any from a node unless
- * configured otherwise), and the CA of the API server's client certificates, which clusters publish in `kube-system`.
+ * Identity for a foreign cluster: a self-signed certificate, made anew at every start (API servers take any
+ * from a node unless configured otherwise), and the CA of the API server's client certificates, which
+ * clusters publish in `kube-system`.
  */
 export async function servingIdentityFor(
   connection: KubeConnection,
