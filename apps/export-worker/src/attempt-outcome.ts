@@ -9,7 +9,7 @@ export const EXIT_CODE = { done: 0, unusable: 64, terminal: 65, retry: 75 } as c
 /** Result of an attempt, for the process and for the run's record. */
 export interface AttemptOutcome {
   readonly exitCode: number;
-  /** For people; without secrets. Undefined when there is nothing to record. */
+  /** Text for people; without secrets. Undefined when there is nothing to record. */
   readonly message?: string;
 }
 

@@ -56,7 +56,9 @@ function lateOnly(task: ExportTask, { changedSince }: ExportProgressRecord): Exp
   return { ...task, window: { ...task.window, changedSince } };
 }
 
-/** From where the former attempt came to, file after file, first of runs and then of feedback. */
+/**
+ * Continues after the last file of the former attempt, file after file, first of runs and then of feedback.
+ */
 async function writeParts(
   task: ExportTask,
   tools: PartTools,

@@ -27,10 +27,10 @@ export interface PartTools {
   readonly signal: AbortSignal;
 }
 
-/** Which file of a run. */
+/** Identity of a file of a run. */
 export interface PartPlace {
   readonly resource: ExportResource;
-  /** From 0; files of feedback are counted on after those of runs. */
+  /** Number from 0; files of feedback are numbered after those of runs. */
   readonly part: number;
 }
 
