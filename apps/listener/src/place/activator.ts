@@ -41,7 +41,10 @@ interface Opened {
   readonly askedAtMs: number;
 }
 
-/** So long the port of a deployment stays open that was awake when it was looked at: its note may be under way. */
+/**
+ * Time for which the port of a deployment that was awake at the last look stays open: its note may be in
+ * flight.
+ */
 const KEPT_MS = 60_000;
 
 /**

@@ -56,7 +56,9 @@ import type { Place, PodAnswer } from './place.js';
 const BY_WORKLOAD = 'workload';
 const BY_TARGET = 'target';
 const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.agentQueue]);
-/** In this order when everything of an owner goes: no request arrives at pods that stop. */
+/**
+ * Kinds in the order of deletion when everything of an owner is deleted: no request reaches pods that stop.
+ */
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
 
 export interface PlaceOptions {
@@ -68,7 +70,7 @@ export interface PlaceOptions {
   readonly addresses: AddressMode;
   /** Pods are asked whether they are idle with tokens that are derived from it. */
   readonly idleKey: string;
-  /** In front of the Services of deployments that sleep, where no proxy of the platform is. */
+  /** Proxy for the Services of deployments that sleep, where no other proxy of the platform exists. */
   readonly activator?: Activator | undefined;
   /** Name of the listener, whose pod the activator runs in. */
   readonly listenerName: string;

@@ -27,7 +27,7 @@ function isRunning({ status }: Pod): boolean {
   return (status?.containerStatuses ?? []).some(({ state }) => state?.running !== undefined);
 }
 
-/** For how long the pods of a revision that took over are asked whether they fare well. */
+/** Time for which the pods of a revision that took over are asked for their state. */
 const YOUNG_MS = 120_000;
 
 /** Tells whether a revision is on its way up, or has served for a short time only. */

@@ -28,7 +28,7 @@ interface Row {
   /** Numbers of the Deployments that exist. */
   readonly exist: readonly number[];
   readonly served?: Served;
-  /** For each revision the number of the one whose Deployment runs it. */
+  /** Number of the revision whose Deployment runs it, for each revision. */
   readonly run: readonly number[];
 }
 

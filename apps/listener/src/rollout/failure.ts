@@ -22,7 +22,7 @@ import {
 import type { PodAnswer } from '../place/place.js';
 import type { RevisionWorld, RolloutPatience } from './world.js';
 
-/** Why a revision cannot be deployed. */
+/** Reason why a revision cannot be deployed. */
 export interface RevisionFailure {
   readonly reason: string;
   readonly message: string;
@@ -111,7 +111,10 @@ export function findProgress(world: RevisionWorld): string | undefined {
   return placementTrouble(newest) ?? containerTrouble(newest) ?? refusal ?? crashOf(world)?.failure.message;
 }
 
-/** Why a Deployment has fewer pods than it should: an unknown service account, a quota, an admission that refuses them. */
+/**
+ * Reason why a Deployment has fewer pods than it should: an unknown service account, a quota, an admission
+ * that refuses them.
+ */
 function creationTrouble(workload: Deployment | undefined): string | undefined {
   const found = workload?.status?.conditions?.find(({ type }) => type === REPLICA_FAILURE);
   return found?.status === 'True' ? `pods cannot be created: ${found.message ?? found.reason}` : undefined;
@@ -127,7 +130,10 @@ function containerTrouble(pod: Pod): string | undefined {
   return undefined;
 }
 
-/** Why no node runs a pod. Its controller makes others, which may fare better, so this is no failure of the revision. */
+/**
+ * Reason why no node runs a pod. Its controller makes others, which may fare better, so this is no failure of
+ * the revision.
+ */
 function placementTrouble({ metadata: { name }, status }: Pod): string | undefined {
   const scheduled = status?.conditions?.find(({ type }) => type === POD_SCHEDULED);
   if (scheduled?.status === 'False')
@@ -253,7 +259,7 @@ function crashText(container: string, times: number, ended: Termination): string
   return `container ${container} ${often} with code ${exitCode}${cause}${detail}`;
 }
 
-/** Why a revision that serves is not ready, as far as its pods tell. */
+/** Reason why a revision that serves is not ready, as far as its pods tell. */
 export function findTrouble(world: RevisionWorld): RevisionFailure | undefined {
   for (const status of world.pods.flatMap(containerStatuses)) {
     const failure = graphFailure(status);
@@ -268,8 +274,9 @@ export function findTrouble(world: RevisionWorld): RevisionFailure | undefined {
 }
 
 /**
- * Why a revision that serves has failed: none of its pods is ready, or none that answers keeps its graph host, and that is its
- * own doing. A container or a graph host that ends once is started again and may do well; nothing that depends on the machine or on others counts.
+ * Reason why a revision that serves has failed: none of its pods is ready, or none that answers keeps its
+ * graph host, and that is its own doing. A container or a graph host that ends once is started again and may
+ * do well; nothing that depends on the machine or on others counts.
  */
 export function judgeServing(
   world: RevisionWorld,

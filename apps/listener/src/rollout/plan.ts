@@ -102,8 +102,8 @@ function currentOf(world: RolloutWorld): AgentRevision | undefined {
 }
 
 /**
- * For how long a revision must have been ready before it takes over. Nothing is gained by waiting while nothing serves;
- * and a repeat of a revision that served has been proven by that.
+ * Time for which a revision must have been ready before it takes over. Nothing is gained by waiting while
+ * nothing serves; and a repeat of a revision that served has been proven by that.
  */
 function probationMs(world: RolloutWorld, candidate: RevisionWorld, current: string | undefined): number {
   const isAnyoneServed = world.revisions.some(
@@ -195,7 +195,7 @@ function formerOf({ revisions }: RolloutWorld, serving: string | undefined): Rev
 interface Situation {
   readonly serving: string | undefined;
   readonly former: string | undefined;
-  /** Since when the revision that serves has been ready, in milliseconds; now, where it is not. */
+  /** Time since which the revision that serves has been ready, in milliseconds; now, where it is not. */
   readonly servesSinceMs: number;
   readonly fall: Fall | undefined;
   /** The former revision, whose pods are started because the one that serves has failed. */
@@ -257,7 +257,7 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   return judgeProspect(world, now, patience);
 }
 
-/** Often enough to distinguish a long pause from sleep (`Wakefulness`). */
+/** Interval short enough to distinguish a long pause from sleep (`Wakefulness`). */
 const LOOK_MS = 20_000;
 /** Interval of look-ups of the runs of a revision whose pods follow them. */
 const SCALE_MS = 5_000;
@@ -294,7 +294,7 @@ function lookAgain(revisions: readonly PlannedRevision[], situation: Situation):
   return waits.length === 0 ? undefined : Math.max(100, Math.min(...waits));
 }
 
-/** Since when the revision that serves has been ready, as its status has it. */
+/** Time since which the revision that serves has been ready, as its status has it. */
 function readySince(world: RolloutWorld, serving: string | undefined, now: Date): number {
   const one = world.revisions.find(({ revision }) => revision.metadata.name === serving);
   if (!one || world.deployment.spec.rollbackOnFailure === false) return 0;

@@ -3,7 +3,7 @@ import { isWorkloadReady } from './workload-ready.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 interface Span {
-  /** Which starts of which containers were ready. */
+  /** Starts of containers that were ready. */
   readonly starts: string;
   readonly sinceMs: number;
 }

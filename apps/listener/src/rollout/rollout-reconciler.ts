@@ -61,7 +61,7 @@ const BLOCKED_MS = 10_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
 const CLEARING_MS = 1_000;
-/** Long enough for pods to become ready after an outage that ended this program as well. */
+/** Grace that is long enough for pods to become ready after an outage that ended this program as well. */
 const LONGEST_GRACE_MS = 30_000;
 
 /** Pods that a revision of this fate should have; undefined: it has no workload at all. */
@@ -287,7 +287,9 @@ export class RolloutReconciler {
     return this.#scaler.decide(key, question, this.#deps.clock.monotonicMs());
   }
 
-  /** In another cluster the pods find copies of their Secrets; in the hub's own they find the Secrets themselves. */
+  /**
+   * Copies Secrets for pods in another cluster; in the hub's own cluster they find the Secrets themselves.
+   */
   async #copySecrets({ deployment }: RolloutWorld, revision: AgentRevision): Promise<void> {
     const { uid = '' } = revision.metadata;
     if (this.#place.ownership === 'reference') return;
@@ -326,7 +328,7 @@ export class RolloutReconciler {
       });
   }
 
-  /** Before the Service moves: the next pass could not tell why it did. */
+  /** Reports before the Service moves: the next pass could not tell why it did. */
   async #reportFall({ deployment }: RolloutWorld, fallen: PlannedRevision, now: Date): Promise<void> {
     const { fate } = fallen;
     const { revision } = fallen.world;
@@ -337,7 +339,7 @@ export class RolloutReconciler {
     this.#hub.record(deployment, { type: 'Warning', reason: EVENT.rolledBack, message });
   }
 
-  /** Before the last pod goes: nothing but this says when the deployment must wake. */
+  /** Reports before the last pod ends: only this records when the deployment must wake. */
   async #reportSleep(
     { deployment }: RolloutWorld,
     revisions: readonly PlannedRevision[],

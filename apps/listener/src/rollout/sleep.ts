@@ -8,7 +8,10 @@ import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** `idleSeconds` when unset. */
 const IDLE_SECONDS = 300;
-/** So long after its Service began to hold requests the pods have all that were let through: every node must know. */
+/**
+ * Time after its Service began to hold requests in which every node learns it, so that the pods have received
+ * all earlier requests.
+ */
 const DOZE_MS = { proxy: 1_000, activator: 3_000 } as const;
 /** A start takes about that long: what is due is done in time. */
 const AHEAD_MS = 2_000;
@@ -39,7 +42,7 @@ export type Sleep =
   | {
       readonly kind: 'awake';
       readonly lookMs?: number | undefined;
-      /** Why it never sleeps, though it is asked to: a sentence without its full stop. */
+      /** Reason why it never sleeps, though it is asked to: a sentence without its full stop. */
       readonly because?: string;
     }
   | { readonly kind: 'dozing'; readonly note: SleepNote; readonly lookMs: number }
@@ -93,7 +96,7 @@ function isAlone({ revisions, elsewhere }: RolloutWorld, world: RevisionWorld): 
   );
 }
 
-/** Why the deployment has to wake up, if anything says so. */
+/** Reason why the deployment has to wake up, if anything says so. */
 function wakeCause(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): string | undefined {
   if (world.service && isWakeAsked(world.service, note)) return 'a request came';
   const { wakeAt } = one.revision.status ?? {};

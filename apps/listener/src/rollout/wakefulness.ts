@@ -10,9 +10,10 @@ export interface Awake {
 }
 
 /**
- * Since when this program has been able to see. After a machine slept, a process was stopped or the API server was
- * unavailable, deadlines have passed in which nothing could run or be seen; a revision must not fail for that, since its
- * failure is final. A restart extends no deadline, but what an outage left behind gets a grace to recover in.
+ * Time since which this program has been able to observe. After a machine slept, a process was stopped or the
+ * API server was unavailable, deadlines have passed in which nothing could run or be seen; a revision must
+ * not fail for that, since its failure is final. A restart extends no deadline, but revisions get a grace to
+ * recover from an outage.
  */
 export class Wakefulness {
   readonly #graceMs: number;

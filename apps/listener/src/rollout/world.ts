@@ -19,7 +19,10 @@ export interface RevisionWorld {
    * Answers of those of them that are not ready, by the name of the pod; one that gives no answer is missing.
    */
   readonly answers?: ReadonlyMap<string, PodAnswer>;
-  /** For how long all its pods have been ready, in milliseconds, as far as this program has seen it; undefined: not ready. */
+  /**
+   * Time for which all its pods have been ready, in milliseconds, as far as this program has seen it;
+   * undefined: not ready.
+   */
   readonly readyForMs?: number | undefined;
   /** The version that a ready pod of it declared to this program. */
   readonly imageVersion?: string | undefined;
@@ -56,7 +59,7 @@ export interface RolloutWorld {
 
 /** Patience, in milliseconds. */
 export interface RolloutPatience {
-  /** From the start of a deployment to its readiness. */
+  /** Limit from the start of a deployment to its readiness. */
   readonly readinessMs: number;
   /** Time for which a registry may fail to deliver an image. */
   readonly imagePullMs: number;
