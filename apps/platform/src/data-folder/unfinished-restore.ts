@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readJson, writeJson } from '#lib/data-folder';
 
-/** In a data folder from the beginning of a restore to its end. */
+/** Mark in a data folder from the beginning of a restore to its end. */
 export const UNFINISHED_RESTORE = 'restoring.json';
 
 interface Unfinished {

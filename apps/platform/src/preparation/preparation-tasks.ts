@@ -86,6 +86,6 @@ export interface TaskCall {
 export interface TaskReply {
   readonly call: number;
   readonly answer?: unknown;
-  /** Why it failed, for people. */
+  /** Reason why it failed, for people. */
   readonly failure?: string;
 }

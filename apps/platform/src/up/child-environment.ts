@@ -39,7 +39,7 @@ const ATTACHMENT_VARIABLES = [
   'AGENTPLANE_ATTACHMENT_URL_KEY',
 ];
 
-/** For the api, which refuses addresses, and for the controller, which calls them. */
+/** Variables for the api, which refuses addresses, and for the controller, which calls them. */
 const WEBHOOK_VARIABLES = ['AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES'];
 
 /** Limits of exports, all of them the controller's; it hands those of files on to the workers. */

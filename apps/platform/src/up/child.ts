@@ -16,7 +16,7 @@ export interface ChildOptions extends Omit<ProgramRequest, 'arguments'> {
   readonly onProcess: (identity: ProcessIdentity | undefined) => void;
 }
 
-/** Without jitter: one machine has one supervisor. */
+/** Pauses without jitter: one machine has one supervisor. */
 const PAUSES = { firstMs: 200, longestMs: 10_000, jitter: 0 };
 /** One that ran this long begins its pauses anew. */
 const STEADY_MS = 30_000;

@@ -18,7 +18,7 @@ export interface UpOptions {
   readonly kubeconfigPath: string | undefined;
 }
 
-/** Whose certificate the REST interface shows. */
+/** Origin of the certificate that the REST interface shows. */
 export type CertificateSource =
   { readonly kind: 'files'; readonly files: CertificateFiles } | { readonly kind: 'self-signed' };
 

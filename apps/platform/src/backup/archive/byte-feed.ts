@@ -7,7 +7,7 @@ export class ByteFeed {
     this.#pieces = source[Symbol.asyncIterator]();
   }
 
-  /** So many bytes, fewer where the stream ends. */
+  /** Returns so many bytes, fewer where the stream ends. */
   async take(bytes: number): Promise<Buffer> {
     const taken: Buffer[] = [];
     for (let left = bytes; left > 0;) {
@@ -19,7 +19,7 @@ export class ByteFeed {
     return taken.length === 1 && taken[0] ? taken[0] : Buffer.concat(taken);
   }
 
-  /** So many bytes, in pieces as they come. @throws Error when the stream ends before */
+  /** Yields so many bytes, in pieces as they come. @throws Error when the stream ends before */
   async *stream(bytes: number): AsyncGenerator<Buffer> {
     for (let left = bytes; left > 0;) {
       const piece = await this.#next(left);

@@ -34,7 +34,7 @@ async function tarOf(
   return Buffer.concat(pieces);
 }
 
-/** In pieces of a size that fits no block. */
+/** Pieces of a size that fits no block. */
 async function* cut(tar: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < tar.length; at += size) yield tar.subarray(at, at + size);
 }

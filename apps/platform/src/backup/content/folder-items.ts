@@ -2,7 +2,7 @@ import { lstat, open, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { noBody, type TarItem } from '../archive/tar-entry.js';
 
-/** Which names of a folder are left out; asked with the path from the root. */
+/** Returns true for names of a folder that are left out; asked with the path from the root. */
 export type LeavesOut = (path: string) => boolean;
 
 /**

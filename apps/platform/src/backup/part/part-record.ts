@@ -7,7 +7,7 @@ export interface PartRecord {
   readonly bytes: number;
   /** SHA-256 of each piece of `PIECE_BYTES` of the stored file, hex. */
   readonly pieces: readonly string[];
-  /** In hex; a key of its own where the backup is encrypted. */
+  /** Id in hex; a key of its own where the backup is encrypted. */
   readonly id: string;
   readonly entries: number;
   /** Unpacked, without the tar around it. */

@@ -5,7 +5,7 @@ import type { TarEntry, TarItem } from '../archive/tar-entry.js';
 export interface UnpackOptions {
   /** Root of all unpacked entries. */
   readonly root: string;
-  /** Whose the files become; this process's user when absent. */
+  /** Owner of the files; this process's user when absent. */
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
   /** Waits for each file to be on the disk. */
   readonly isDurable: boolean;

@@ -15,7 +15,7 @@ export interface AgentTable {
   readonly sequences: readonly string[];
 }
 
-/** Which migrations were applied: each database notes its own. */
+/** Tables of applied migrations: each database notes its own. */
 const LEFT: ReadonlySet<string> = new Set(['migrations', 'checkpoint_migrations']);
 
 /**

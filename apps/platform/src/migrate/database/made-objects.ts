@@ -8,7 +8,7 @@ export interface MadeObject {
   readonly identity: string;
 }
 
-/** Below it are the objects of every database (FirstNormalObjectId). */
+/** First id of a user's object; those below it are in every database (FirstNormalObjectId). */
 const FIRST_OWN = 16_384;
 
 /** Row types and arrays go with what they are of; constraints and defaults with their tables. Large objects choose their numbers. */

@@ -44,7 +44,7 @@ export async function writeCopies(
   await client.mergeMetadata(RESOURCES.Workspace, { name }, { annotations: { [ANNOTATION.copying]: null } });
 }
 
-/** Before anything is written. */
+/** Refuses a taken name before anything is written. */
 async function refuseTaken(client: KubeClient, { workspace }: WorkspaceCopies): Promise<void> {
   const { metadata, spec } = workspace;
   const { name = '', annotations } = metadata;
