@@ -27,7 +27,7 @@ const PATIENCE_MS = 10_000;
 /** Clears the screen and puts the cursor in the corner. */
 const ERASE_SCREEN = '\u001b[2J\u001b[H';
 
-/** Why the first list did not arrive; undefined once it has. */
+/** Reason why the first list did not arrive; undefined once it has. */
 async function firstTrouble(world: KubeWorld, namespace: string | undefined): Promise<string | undefined> {
   const items = world.itemsOf(DEPLOYMENTS.source, namespace);
   if (items.hasSynced) return undefined;

@@ -37,7 +37,7 @@ class OnTerminal {
     this.ended = new Promise((done) => this.#child.once('exit', done));
   }
 
-  /** Until the screen is a text, or it is clear that it will not be. */
+  /** Waits until the screen is a text, or it is clear that it will not be. */
   async becomes(wanted: string): Promise<void> {
     await waitFor(() => this.screen.text() === wanted).catch(() => undefined);
     expect(this.screen.text()).toBe(wanted);

@@ -59,7 +59,7 @@ export async function editObject({ client, ref, key, editor }: EditOptions): Pro
   }
 }
 
-/** Without what the API server writes, and refuses or ignores in what is applied. */
+/** Object without the fields that the API server writes, and refuses or ignores in an apply. */
 async function editable(client: KubeClient, ref: ResourceRef<Untyped>, key: ObjectKey): Promise<Untyped> {
   const { status: _status, metadata, ...rest } = await client.get(ref, key);
   const {
@@ -119,7 +119,10 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** In a shell, since the variable holds a command line. @returns its exit code; null when a signal ended it */
+/**
+ * Runs the editor in a shell, since the variable holds a command line. @returns its exit code; null when a
+ * signal ended it
+ */
 function runEditor(editor: string, path: string): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });

@@ -17,7 +17,7 @@ interface Entry {
   readonly rank: Rank;
 }
 
-/** Above this share of all rows a new sort is cheaper than moving one after the other. */
+/** Share of changed rows above which a new sort is cheaper than moving one after the other. */
 const RESORT_SHARE = 1 / 16;
 
 /**

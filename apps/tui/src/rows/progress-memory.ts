@@ -26,7 +26,7 @@ interface Remembered {
 const KEPT_RATES = 30;
 /** Samples that rate and time left are taken from. */
 const KEPT_SAMPLES = 12;
-/** Without news for so long nothing counts as running at the last rate. */
+/** Time without news after which nothing counts as running at the last rate. */
 const STALE_MS = 15_000;
 
 /**

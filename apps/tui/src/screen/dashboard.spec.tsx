@@ -28,7 +28,7 @@ function show(items = SCENE, deeds = new NotedDeeds()): Screen {
   return shown;
 }
 
-/** Until the frame fits; frames come a moment after keys. */
+/** Waits until the frame fits; frames come a moment after keys. */
 async function shows({ lastFrame }: Screen, wanted: RegExp | string): Promise<void> {
   const fits = (): void => {
     if (typeof wanted === 'string') expect(lastFrame()).toContain(wanted);

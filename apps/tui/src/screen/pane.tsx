@@ -41,7 +41,7 @@ export function Pane(props: {
   readonly found: readonly number[];
   readonly height: number;
   readonly session: Session;
-  /** In the place of its keys: a line that is typed in. */
+  /** Input line that replaces the line of its keys. */
   readonly children?: ReactNode;
 }): ReactNode {
   const { pane, lines, found, height, session, children } = props;

@@ -14,7 +14,7 @@ export interface ShownRows {
   readonly rows: OrderedRows;
 }
 
-/** Before the first frame. */
+/** State before the first frame. */
 const NOTHING: Look = { now: new Date(0), nowMs: 0, progress: new ProgressMemory(), barWidth: 0 };
 
 type Wanted = Pick<Frame, 'view' | 'scope' | 'filter' | 'sort'> & { readonly items: Items };

@@ -11,7 +11,7 @@ const TONE_COLOR: Readonly<Record<Tone, string | undefined>> = {
   quiet: undefined,
 };
 
-/** In front of a row: whether it is selected, whether it is marked. */
+/** Width of the marks before a row: selected, and marked. */
 export const MARK_WIDTH = 2;
 const GAP = ' '.repeat(CELL_GAP);
 

@@ -12,7 +12,7 @@ export interface SessionState {
   readonly onMouse: (names: readonly string[]) => void;
 }
 
-/** Between the clicks of a double one, at most. */
+/** Maximum time between the clicks of a double click. */
 const DOUBLE_CLICK_MS = 400;
 
 /** Makes `double-LINE` of the second click on a line. */

@@ -49,7 +49,7 @@ export type Overlay =
     }
   | { readonly kind: 'pane'; readonly pane: Pane };
 
-/** Result of an action, or the reason why it was not done; disappears with the next key. */
+/** Result of an action, or the reason why it was not done; removed by the next key. */
 export interface Notice {
   readonly text: string;
   readonly isProblem: boolean;
@@ -98,7 +98,7 @@ export interface Facts {
   readonly sortKeys: ReadonlyMap<string, string>;
   /** Step that Enter takes from a row. */
   readonly stepOf: (key: string) => Step | undefined;
-  /** Why an action of the view cannot be done to a row; undefined when it can. */
+  /** Reason why an action of the view cannot be done to a row; undefined when it can. */
   readonly refusalOf: (action: string, key: string) => string | undefined;
   readonly namespaces: readonly string[];
   /** Lines of the pane, and those that its search finds. */

@@ -8,7 +8,7 @@ import { KEYS, TRACES } from './rest-views.js';
 import { REVISIONS } from './revisions.js';
 import type { View } from './view.js';
 
-/** In the order in which the prompt offers them. */
+/** Views in the order in which the prompt offers them. */
 export const VIEWS: readonly View[] = [
   DEPLOYMENTS,
   REVISIONS,

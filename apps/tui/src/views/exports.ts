@@ -28,7 +28,7 @@ function projectOf({ status, spec }: BulkExport): string {
   return status?.tracingProjectName ?? spec.tracingProject.name ?? spec.tracingProject.id ?? '';
 }
 
-/** To the minute, in UTC. */
+/** Time to the minute, in UTC. */
 function minute(time: string | undefined): string {
   return time === undefined ? '' : time.slice(0, 16).replace('T', ' ');
 }

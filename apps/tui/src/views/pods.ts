@@ -18,7 +18,7 @@ function text(pod: Pod, at: number, now?: Date): string {
   return String(cells(pod, now)[at] ?? '');
 }
 
-/** Why a container does not run, or ended; what the pod says otherwise. */
+/** Reason why a container does not run, or ended; what the pod says otherwise. */
 function messageOf({ status }: Pod): string {
   const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   const said = states.flatMap(({ state, lastState }) => [

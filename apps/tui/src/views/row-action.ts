@@ -23,7 +23,7 @@ export interface RowAction<T extends Item = Item> {
   readonly danger?: string;
   /** A number is asked for first. */
   readonly asks?: string;
-  /** Why it makes no sense for this row; undefined when it does. */
+  /** Reason why it makes no sense for this row; undefined when it does. */
   readonly refusal?: { of(item: T): string | undefined }['of'];
   /** @returns result in the past tense */
   readonly perform: { of(item: T, hands: Hands, answer: string): Promise<string> }['of'];

@@ -18,7 +18,7 @@ export interface Look {
 }
 
 export interface Column<T extends Item = Item> {
-  /** In capitals; in lower case also the key of `key=value` in the filter. */
+  /** Heading in capitals; in lower case also the key of `key=value` in the filter. */
   readonly heading: string;
   readonly cell: { of(item: T, look: Look): string }['of'];
   /** Value by which rows are sorted; the cell’s text when absent. */
@@ -32,7 +32,7 @@ export interface Column<T extends Item = Item> {
 
 /** Rows of a view that belong to one row of another. */
 export interface Scope {
-  /** In the breadcrumbs. */
+  /** Title in the breadcrumbs. */
   readonly title: string;
   readonly field: string;
   readonly value: string;
@@ -64,14 +64,14 @@ export interface View<T extends Item = Item> {
   readonly state: OfItem<T, ShownState>;
   /** The name first; it stays when the others are moved aside. */
   readonly columns: readonly Column<T>[];
-  /** Without a chosen column; by name when absent. */
+  /** Order without a chosen column; by name when absent. */
   readonly order?: OfItem<T, Rank>;
   /** Fields that a scope or a filter may name beside columns and labels. */
   readonly fields?: Readonly<Record<string, OfItem<T, string | undefined>>>;
   readonly enter?: OfItem<T, Step | undefined>;
   /** Pods whose logs are those of the row. */
   readonly podsOf?: OfItem<T, PodChoice>;
-  /** Which texts there are about a row, beside describe and YAML. */
+  /** Texts about a row, beside describe and YAML. */
   readonly texts?: readonly TextKind[];
   readonly actions: readonly RowAction<T>[];
   /** Advice on getting rows, when there are none. */

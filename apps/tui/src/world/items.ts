@@ -15,7 +15,7 @@ export type RestList = 'keys' | 'traces';
 export interface Items {
   /** True when everything has been listed once. */
   readonly hasSynced: boolean;
-  /** Why nothing can be listed, such as a missing key; undefined while all is well. */
+  /** Reason why nothing can be listed, such as a missing key; undefined while all is well. */
   readonly problem?: string | undefined;
   list(): readonly Item[];
   find(key: string): Item | undefined;
