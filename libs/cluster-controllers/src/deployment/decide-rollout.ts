@@ -20,7 +20,7 @@ export type RolloutDecision =
   | { readonly kind: 'scale'; readonly scalings: readonly Scaling[] }
   | { readonly kind: 'clean-up'; readonly sets: readonly ReplicaSet[] };
 
-/** Which of its sets runs the present template. Among several (an old controller's doing) the oldest. */
+/** Finds the set that runs the present template. Among several (an old controller's doing) the oldest. */
 export function sortSets(deployment: Deployment, sets: readonly ReplicaSet[]): DeploymentSets {
   const current = sets
     .toSorted(byAge)

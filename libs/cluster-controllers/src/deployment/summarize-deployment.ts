@@ -149,7 +149,10 @@ function pausedCondition(
   return undefined;
 }
 
-/** More pods of the new template, fewer of the old, or more of any ready or available than the last status said. */
+/**
+ * True with more pods of the new template, fewer of the old, or more of any ready or available than in the
+ * last status.
+ */
 function hasMoved(before: DeploymentStatus | undefined, after: DeploymentStatus): boolean {
   const of = (status: DeploymentStatus | undefined, name: keyof typeof PROGRESS_COUNTS): number =>
     status?.[name] ?? 0;

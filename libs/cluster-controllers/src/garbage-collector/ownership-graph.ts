@@ -15,7 +15,10 @@ export class OwnershipGraph {
     return this.#items.get(uid);
   }
 
-  /** In the owner's namespace, where it has one: an object elsewhere could only claim to be its dependent. */
+  /**
+   * Dependents in the owner's namespace, where it has one: an object elsewhere could only claim to be its
+   * dependent.
+   */
   dependentsOf(uid: string): GraphItem[] {
     const owner = this.#items.get(uid);
     const named = [...(this.#dependents.get(uid) ?? [])].flatMap(

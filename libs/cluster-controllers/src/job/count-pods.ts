@@ -14,7 +14,7 @@ export interface PodCount {
   /** Counted for good, including those that move out of the list with this pass. */
   readonly succeeded: number;
   readonly failed: number;
-  /** To note; those of before whose finalizer is still on, and the new ones. */
+  /** Pods to note: earlier ones whose finalizer is still on, and the new ones. */
   readonly uncounted: { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
   /** Pods whose finalizer can go once the lists are written. */
   readonly toRelease: readonly Pod[];

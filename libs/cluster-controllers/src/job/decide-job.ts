@@ -2,7 +2,7 @@ import type { Job, JobSpec, Pod } from '#lib/resources';
 import type { PodCount } from './count-pods.js';
 import { endingCondition } from './finished.js';
 
-/** Why a job ends. */
+/** Reason why a job ends. */
 export interface JobEnd {
   readonly result: 'complete' | 'failed';
   readonly reason: string;

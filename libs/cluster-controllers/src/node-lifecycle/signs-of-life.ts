@@ -8,8 +8,8 @@ interface Sign {
 }
 
 /**
- * For how long nodes have been silent, by our own count of the time that we were awake. A machine that slept, or was
- * stopped, wakes with every lease run out: that silence is ours and not the nodes'.
+ * Time for which nodes have been silent, by our own count of the time that we were awake. A machine that
+ * slept, or was stopped, wakes with every lease expired: that silence is ours and not the nodes'.
  */
 export class SignsOfLife {
   readonly #clock: Clock;
@@ -36,7 +36,10 @@ export class SignsOfLife {
     this.#wokeAtMs = this.#awakeMs;
   }
 
-  /** For one lease after waking (or starting) no pod is evicted: a node that was marked before may be waking, too. */
+  /**
+   * True for one lease after waking (or starting), in which no pod is evicted: a node that was marked before
+   * may be waking, too.
+   */
   get hasJustWoken(): boolean {
     return this.#awakeMs - this.#wokeAtMs <= GRACE_MS;
   }

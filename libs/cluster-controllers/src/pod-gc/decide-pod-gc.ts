@@ -8,7 +8,7 @@ export interface PodGcView {
   readonly maxFinished: number;
 }
 
-/** Why a pod is removed. */
+/** Reason why a pod is removed. */
 export type PodGcReason = 'finished' | 'node-gone' | 'never-scheduled';
 
 export interface PodRemoval {

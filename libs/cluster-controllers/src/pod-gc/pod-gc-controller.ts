@@ -96,7 +96,7 @@ class PodSweeper {
     return there;
   }
 
-  /** So that a job counts it as failed. */
+  /** Marks the pod as failed, so that a job counts it as such. */
   async #markFailed(pod: Pod): Promise<void> {
     const condition = {
       type: 'DisruptionTarget',

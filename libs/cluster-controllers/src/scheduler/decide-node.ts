@@ -10,7 +10,9 @@ export interface NodeLoad {
 
 export type Placement =
   | { readonly kind: 'bind'; readonly nodeName: string }
-  /** In Kubernetes' words: `0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match …`. */
+  /**
+   * Message in Kubernetes' words: `0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match …`.
+   */
   | { readonly kind: 'unschedulable'; readonly message: string };
 
 /** The node with the most free capacity among those that can take the pod. */
