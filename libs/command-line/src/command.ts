@@ -3,7 +3,7 @@ import type { Completes, FlagsOf, OptionSpec } from './option.js';
 
 /** One word that a command takes, in its order. */
 export interface ArgumentSpec {
-  /** In lower case, as the help shows it. */
+  /** Name in lower case, as the help shows it. */
   readonly name: string;
   readonly about: string;
   readonly isOptional?: true;
@@ -29,7 +29,7 @@ export interface CommandSpec<O extends Options = Options> {
   /** Exit codes beside ok, failed and usage. */
   readonly exits: readonly ExitName[];
   readonly needs: Needs;
-  /** For scripts of ours: neither help nor reference nor completion has it. */
+  /** True for scripts of ours: neither help nor reference nor completion has it. */
   readonly isHidden?: true;
 }
 

@@ -18,7 +18,7 @@ export function renderTable(headings: readonly string[], rows: readonly (readonl
     .join('');
 }
 
-/** In one line: a cell must not pass for another row. */
+/** Text in one line: a cell must not pass for another row. */
 export function cellText(cell: string): string {
   const lines = visibleText(cell).split('\n');
   return lines.length === 1
