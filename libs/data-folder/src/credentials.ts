@@ -21,7 +21,7 @@ export interface TlsAddress {
 
 /** `credentials.json`: what a person or a script needs to use the platform. */
 export interface PlatformCredentials {
-  /** For programs of this machine. */
+  /** URL for programs of this machine. */
   readonly restUrl: string;
   /** Absent where this machine alone is listened on. */
   readonly tls?: TlsAddress;

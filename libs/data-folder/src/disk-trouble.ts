@@ -1,11 +1,12 @@
 import { statfsSync } from 'node:fs';
 
-/** Below this nothing can be stored: Postgres takes its log of changes in files of 16 MB. */
+/** Free space below which nothing can be stored: Postgres takes its log of changes in files of 16 MB. */
 const LEAST_FREE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Why nothing can be stored in a folder, in the one sentence with which every program reports it; undefined while there
- * is space. Also undefined when the folder cannot be looked at: that has a message of its own.
+ * Reason why nothing can be stored in a folder, in the one sentence with which every program reports it;
+ * undefined while there is space. Also undefined when the folder cannot be looked at: that has a message of
+ * its own.
  */
 export function findDiskTrouble(folder: string): string | undefined {
   const free = freeBytes(folder);
