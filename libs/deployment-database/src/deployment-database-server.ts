@@ -9,7 +9,10 @@ const MAX_NAME_BYTES = 63;
 const DEFAULT_MAX_CONNECTIONS = 20;
 /** Divisor for one role's share of a server's connections: a third; the rest is for others. */
 const PARTS = 3;
-/** So that a forgotten transaction or a runaway statement of one agent does not hold back a server that all share. */
+/**
+ * Limits by which a forgotten transaction or a runaway statement of one agent does not hold back a server
+ * that all share.
+ */
 const SESSION_LIMITS = { statement_timeout: '5min', idle_in_transaction_session_timeout: '1min' } as const;
 /** A database that is dropped may wait for a checkpoint of the whole server. */
 const SHARED_MS = 300_000;

@@ -1,4 +1,4 @@
-/** Whose database it is, of the same name as its role. */
+/** Login of a role at a server; its database has the same name as the role. */
 export interface DatabaseLogin {
   readonly adminUri: string;
   readonly name: string;
@@ -24,7 +24,10 @@ export interface DeploymentDatabases {
     /** True when the server is used by others too, who keep a part of its connections; default true. */
     readonly isShared?: boolean;
     readonly name: string;
-    /** Whose deployment it is, by any lasting name: roles of one workspace share what the guard leaves to it. */
+    /**
+     * Workspace of the deployment, by any lasting name: roles of one workspace share its part of the
+     * connections.
+     */
     readonly workspace: string;
     readonly password?: string;
     /** Most connections of the role at a time; default 20. */

@@ -6,7 +6,7 @@
 export interface RoleNote {
   /** Most connections of the role, whatever its limit is at present: that is lowered while its workspace holds too much. */
   readonly connections: number;
-  /** Which roles are of one workspace; undefined: of its own. */
+  /** Workspace that groups roles; undefined: of its own. */
   readonly workspace?: string | undefined;
   /** It may not log in since it held too many locks. */
   readonly isSuspended: boolean;
