@@ -64,8 +64,9 @@ function record(log: AuditLog, audited: AuditedRequest, { address, result }: Ans
 }
 
 /**
- * Whose files the record goes to: those of who asked, never of the namespace that was named, which may be another's. Service
- * accounts of a workspace count as the workspace, people as themselves; the rest is the platform and the cluster.
+ * Owner of the record's files: that of the caller, never of the namespace that was named, which may be
+ * another's. Service accounts of a workspace count as the workspace, people as themselves; the rest is the
+ * platform and the cluster.
  */
 function ownerOf({ username, groups }: UserInfo): string {
   if (groups.includes(MASTERS)) return '';

@@ -125,7 +125,7 @@ function firstOf(names: ReadonlySet<string>, subjects: ReadonlySet<string>): str
   return undefined;
 }
 
-/** Whom a binding names, in the same words. */
+/** Subjects that a binding names, in the same words. */
 function subjectsOf(binding: KubeObject, namespace: string): ReadonlySet<string> {
   const known = knownSubjects.get(binding);
   if (known) return known;

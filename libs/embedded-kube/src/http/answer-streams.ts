@@ -5,7 +5,7 @@ import type { AnswerStream } from './request-context.js';
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** Limit of unread data for the clients of all streams together. */
 const MAX_UNREAD_BYTES_OF_ALL = 128 * 1024 * 1024;
-/** Less than this is on its way, not left lying. */
+/** Amount below which unread data counts as in flight. */
 const UNNOTICED_BYTES = 1024 * 1024;
 
 interface Unread {

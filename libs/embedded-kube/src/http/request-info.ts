@@ -4,7 +4,7 @@ import { exactField } from '#lib/kube-semantics';
 export interface RequestInfo {
   readonly path: string;
   readonly method: string;
-  /** For resources the Kubernetes verb (`list`, `watch`, …), else the method in lower case. */
+  /** Verb of Kubernetes for resources (`list`, `watch`, …), else the method in lower case. */
   readonly verb: string;
   readonly isResource: boolean;
   readonly group: string;

@@ -77,7 +77,7 @@ const MAX_BLOCK_STYLE = 128 * 1024;
 /** Clients of this server keep their connections and open others without trouble. */
 const UNASKED_MS = 1_000;
 
-/** For answers that are under way. */
+/** Time for responses in flight. */
 const CLOSE_MS = 3_000;
 
 /** HTTP/1.1 over TLS in front of one handler: authentication, bodies, warnings, Status errors. */

@@ -18,7 +18,7 @@ export interface UserLimits {
   readonly most: number;
   /** Limit for all users together. */
   readonly mostOfAll: number;
-  /** That each may have beyond `mostOfAll`: those who come last are not refused because of those before. */
+  /** Minimum per user beyond `mostOfAll`: late users are not refused because of earlier ones. */
   readonly leastOfEach?: number;
   /** Beyond `mostOfAll`, for those who have fewer than `leastOfEach`; default any number. */
   readonly keptForLeast?: number;
@@ -32,7 +32,7 @@ interface Counted {
   readonly who?: string;
 }
 
-/** Whose request it is. */
+/** Holder of a request, and its limit. */
 export interface Share {
   readonly holder: string;
   /** Limit of this holder, where it differs from the common one. */

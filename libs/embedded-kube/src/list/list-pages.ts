@@ -102,7 +102,7 @@ export class ListPages {
     }
   }
 
-  /** Whose snapshots are the largest part of what may be kept, with the one that is to come. */
+  /** Owner of the largest part of the stored snapshots, counting the new one. */
   #greediest(owner: string, letters: number): string {
     const parts = new Map([[owner, 1 / MAX_SNAPSHOTS + letters / this.maxLetters]]);
     const kept = new Set<string>();

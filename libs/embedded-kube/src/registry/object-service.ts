@@ -27,7 +27,7 @@ import { decideDeletion, isReleased } from './deletion.js';
 import { buildNewObject, generateName, validateNewObject } from './new-object.js';
 import { buildUpdatedObject } from './updated-object.js';
 
-/** Which object a request is about. */
+/** Object of a request. */
 export interface ObjectTarget {
   readonly served: ServedType;
   /** Empty for cluster-scoped kinds. */

@@ -2,8 +2,8 @@ import { hasMoreValues, isJsonObject, type JsonObject } from '#lib/json';
 import { ApiError } from '#lib/kube-semantics';
 
 /**
- * More than any object has that people write. Each takes a hundred times the memory and the time of its two letters when
- * it is defaulted, validated and shown, while all other requests wait.
+ * Maximum number of values, more than any object has that people write. Each takes a hundred times the memory
+ * and the time of its two letters when it is defaulted, validated and shown, while all other requests wait.
  */
 const MAX_VALUES = 100_000;
 
@@ -13,8 +13,8 @@ export function checkTextValues(text: string): void {
 }
 
 /**
- * More of an object that was patched: one that came with as many as it may have must still be given a status, and lose its
- * finalizers.
+ * Additional values for a patched object: one that came with the maximum must still be given a status, and
+ * lose its finalizers.
  */
 const ROOM_FOR_PATCHES = 1_000;
 

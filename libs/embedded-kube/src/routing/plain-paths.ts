@@ -22,7 +22,7 @@ export function servePlainPath(context: RequestContext, parts: PlainPathParts): 
   return found;
 }
 
-/** Without the slashes at its end. */
+/** Path without the slashes at its end. */
 function withoutEnd(path: string): string {
   let end = path.length;
   while (end > 1 && path[end - 1] === '/') end--;

@@ -11,7 +11,7 @@ export interface ChangeRecord extends ResourceKey {
 
 export interface LoadedLog {
   readonly objects: readonly ChangeRecord[];
-  /** In the order of their revisions. */
+  /** Changes in the order of their revisions. */
   readonly changes: readonly ChangeRecord[];
 }
 

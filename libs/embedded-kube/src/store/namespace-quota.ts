@@ -18,7 +18,7 @@ export interface NamespaceQuota {
   readonly appliesTo: (namespace: string) => boolean;
   /** Objects of any one kind. */
   readonly objects: number;
-  /** Fewer than `objects`, by resource and group: `services`, `agentdeployments.agentplane.dev`. */
+  /** Limits lower than `objects`, by resource and group: `services`, `agentdeployments.agentplane.dev`. */
   readonly kinds: Readonly<Record<string, number>>;
   /** Letters of the JSON of all objects together. */
   readonly letters: number;

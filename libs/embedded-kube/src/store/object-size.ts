@@ -4,7 +4,10 @@ import type { StoredChange } from './stored-object.js';
 
 /** Maximum size that etcd takes. */
 const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
-/** More for an object that is being deleted: its mark, its last status, and who took a finalizer. */
+/**
+ * Additional size for an object that is being deleted: its mark, its last status, and the manager that took a
+ * finalizer.
+ */
 const ROOM_TO_END_BYTES = 64 * 1024;
 /**
  * Size that a step towards deletion may add in a namespace that is full: the mark, or the manager that took a

@@ -133,7 +133,7 @@ export class ObjectStore {
     return this.#index.get(key.resource, key.namespace, key.name);
   }
 
-  /** In the order of namespace and name; of all namespaces when none is given. */
+  /** Objects in the order of namespace and name; of all namespaces when none is given. */
   list(resource: string, namespace?: string): readonly StoredObject[] {
     return this.#index.list(resource, namespace);
   }
@@ -231,7 +231,7 @@ export class ObjectStore {
     }
   }
 
-  /** To readers and watches, in the order of revisions. */
+  /** Shows a batch to readers and watches, in the order of revisions. */
   async #show(batch: readonly PendingWrite[]): Promise<void> {
     const { clock } = this.#options;
     let sinceMs = clock.monotonicMs();
