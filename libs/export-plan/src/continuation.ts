@@ -26,7 +26,7 @@ export interface ContinuationWorld {
   readonly continuation: BulkExport | undefined;
 }
 
-/** Why an export cannot be continued. */
+/** Reason why an export cannot be continued. */
 export interface ContinuationProblem {
   readonly reason: string;
   readonly message: string;
@@ -45,8 +45,8 @@ const FREE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Why an export cannot be continued, in the words of every interface: the api asks before it makes the continuation, the
- * controller before it begins it.
+ * Reason why an export cannot be continued, in the words of every interface: the api asks before it makes the
+ * continuation, the controller before it begins it.
  */
 export function findContinuationProblem(world: ContinuationWorld): ContinuationProblem | undefined {
   const { id, predecessor, runs, destination, continuation } = world;

@@ -1,6 +1,6 @@
 import { type BulkExport, CONDITION, findCondition, isConditionTrue, REASON } from '#lib/resources';
 
-/** Which of two exports was made first; within a second, by name. */
+/** True when the one export was made before the other; within a second the name decides. */
 export function isOlder(one: BulkExport, other: BulkExport): boolean {
   const [a, b] = [one.metadata.creationTimestamp ?? '', other.metadata.creationTimestamp ?? ''];
   return a < b || (a === b && one.metadata.name < other.metadata.name);

@@ -66,9 +66,9 @@ const REFUSED = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}"<>\\^`{|}]/u;
 const ESCAPE = /%[0-9A-Fa-f]{2}/;
 
 /**
- * Why a prefix cannot be used, or undefined when it can. `.` and `..` as segments, doubled slashes, backslashes and
- * escapes are refused, because a proxy or a client somewhere resolves them; blanks at the ends of a segment, because they
- * get lost where keys are written down.
+ * Reason why a prefix cannot be used, or undefined when it can. `.` and `..` as segments, doubled slashes,
+ * backslashes and escapes are refused, because a proxy or a client somewhere resolves them; blanks at the
+ * ends of a segment, because they get lost where keys are written down.
  */
 export function checkPrefix(prefix: string): string | undefined {
   if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES) return `must be at most ${MAX_PREFIX_BYTES} bytes long`;

@@ -15,7 +15,7 @@ export interface ExportLinks {
   readonly tenantId: string;
   readonly destinationId: string | null;
   readonly now: Date;
-  /** From 1, of one that waits for others of its workspace to end. */
+  /** Position from 1, for one that waits for others of its workspace to end. */
   readonly queuePosition?: number | undefined;
 }
 

@@ -15,7 +15,7 @@ export type WebhookState = 'PENDING' | 'DELIVERED' | 'FAILED';
 
 /** Progress of an export's webhook, as REST renders it. */
 export interface RenderedWebhook {
-  /** Without its query. */
+  /** URL without its query. */
   readonly url: string;
   readonly signed: boolean;
   readonly status: WebhookState | null;

@@ -26,7 +26,9 @@ interface RunPods {
   readonly labelSelector: string;
   /** Returns true when a worker of the export has the run. */
   readonly includes: (pod: Pod) => boolean;
-  /** Which run the worker is named after, where that is another one; undefined for the run's own. */
+  /**
+   * Note with the run that the worker is named after, where that is another one; undefined for the run's own.
+   */
   readonly noteOf: (pod: Pod) => string | undefined;
 }
 
