@@ -31,7 +31,7 @@ export interface HttpSettings {
   readonly configurableHeaders: HeaderChoice;
   /** Headers of requests that are logged; none unless some are included. */
   readonly loggedHeaders: HeaderChoice;
-  /** Before every path, as `/team/agent`; empty without one. */
+  /** Prefix of every path, as `/team/agent`; empty without one. */
   readonly mountPrefix: string;
 }
 

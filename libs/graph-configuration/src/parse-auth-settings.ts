@@ -9,7 +9,7 @@ export interface AuthSettings extends ModuleExport {
   /** Time for which the answer of the authentication handler holds for requests with the same headers. */
   readonly cache:
     | {
-        /** In lower case. */
+        /** Names in lower case. */
         readonly headers: readonly string[];
         readonly ttlSeconds: number;
         readonly maxSize: number;
