@@ -17,12 +17,12 @@ function isHandle(value: unknown): value is Handle {
 
 /** Parts of a child's start that give it sockets. */
 export interface Inheritance {
-  /** To be appended to its `stdio`. */
+  /** Entries to append to its `stdio`. */
   readonly stdio: Exclude<StdioOptions, string>;
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Whom a process that listens is started for. */
+/** Owner of a process that listens. */
 export interface Holder {
   /** Owners are served in rotation. */
   readonly owner?: number | undefined;
@@ -106,7 +106,7 @@ export class HeldSockets {
   }
 
   /**
-   * For a child that serves these ports; those that are not held are left out.
+   * Descriptors for a child that serves these ports; those that are not held are left out.
    * @param firstDescriptor number of preceding entries of its `stdio`
    * @param copies number of servers that, one after the other, listen on each
    */
