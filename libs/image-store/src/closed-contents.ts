@@ -34,7 +34,7 @@ export interface GivenContent {
 /** A build reports its image within moments; what was given lately may be on its way into a revision. */
 export const GIVEN_LATELY_MS = 300_000;
 
-/** Beside each content, as `sha256-HEX.json`. */
+/** Record beside each content, as `sha256-HEX.json`. */
 export interface Access {
   readonly namespaces: readonly string[];
   /** Missing for contents that a person added. */
@@ -42,7 +42,7 @@ export interface Access {
 }
 
 const USER = /^user-\d+$/;
-/** In the folder of a user: whose it was when it opened an image last. */
+/** Name of the note in the folder of a user: the namespace that had it when it opened an image last. */
 const NAMESPACE = '.namespace';
 const NOBODY: Access = { namespaces: [] };
 

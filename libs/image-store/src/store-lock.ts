@@ -46,8 +46,9 @@ export async function lockStore(folder: string, clock: Clock): Promise<() => Pro
 }
 
 /**
- * Which file has a name, with when it was written: the number of a removed one is given again. Needs no descriptor, of which
- * a process may have none left: a lock that it could not release would stay until it ends.
+ * Identity of the file of a name, with its time of writing: the number of a removed one is reused. Needs no
+ * descriptor, of which a process may have none left: a lock that it could not release would stay until it
+ * ends.
  */
 async function identityOf(path: string): Promise<string | undefined> {
   const found = await unlessGone(stat(path, { bigint: true }));

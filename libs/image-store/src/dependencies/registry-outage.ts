@@ -18,8 +18,9 @@ const CODES = [
 ];
 
 /**
- * Why a package manager could not reach its registry, by the code in its output; undefined when another attempt cannot
- * help: a package that does not exist, a digest that differs, an install script that failed.
+ * Reason why a package manager could not reach its registry, by the code in its output; undefined when
+ * another attempt cannot help: a package that does not exist, a digest that differs, an install script that
+ * failed.
  */
 export function registryOutage(output: string): string | undefined {
   const codes = CODES.flatMap((pattern) => [...output.matchAll(pattern)]).map(([, code = '']) =>

@@ -8,7 +8,7 @@ export interface ProgramRequest {
   readonly command: string;
   readonly args: readonly string[];
   readonly folder: string;
-  /** Beside the marks of the node that this program runs under. */
+  /** Variables beside the marks of the node that this program runs under. */
   readonly environment: Readonly<Record<string, string>>;
   /** Default: the platform's own. */
   readonly user?: InstallUser | undefined;

@@ -20,8 +20,9 @@ const OUTAGES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Why pip or uv could not reach the index, by their output; undefined when another attempt cannot help: a package that
- * does not exist, a hash that differs, a build that failed, a certificate that is not trusted.
+ * Reason why pip or uv could not reach the index, by their output; undefined when another attempt cannot
+ * help: a package that does not exist, a hash that differs, a build that failed, a certificate that is not
+ * trusted.
  */
 export function indexOutage(output: string): string | undefined {
   if (CERTIFICATE.test(output)) return undefined;

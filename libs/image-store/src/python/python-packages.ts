@@ -22,7 +22,7 @@ export interface PythonPackages {
 const LISTS = ['uv.lock', 'poetry.lock', 'requirements.txt', 'pyproject.toml'] as const;
 type List = (typeof LISTS)[number];
 
-/** Beside the sources: it is not compiled. */
+/** Path of the reader beside the sources: it is not compiled. */
 const READER = ['../../python', '../../../../../libs/image-store/python']
   .map((place) => fileURLToPath(new URL(`${place}/listed_packages.py`, import.meta.url)))
   .find((path) => existsSync(path));
