@@ -25,7 +25,7 @@ export interface Outgoing {
   readonly bodyTimeoutMs: number;
 }
 
-/** Which connections an exchange takes: those of streams are held for minutes. */
+/** Connections that an exchange takes: those of streams are held for minutes. */
 export type Lane = 'requests' | 'streams';
 
 /** Codes like those of a socket, since callers decide by them. */

@@ -1,6 +1,6 @@
 import type { KubeObject, ObjectMeta, OwnerReference } from '#lib/resources';
 
-/** Which objects a list or watch is about. */
+/** Selection of the objects of a list or watch. */
 export interface Selection {
   /** All namespaces when absent. */
   readonly namespace?: string;

@@ -33,7 +33,10 @@ const BURST = 25;
 const REFILL_MS = 300_000;
 const MAX_KNOWN = 4_096;
 
-/** Which events are distinct, which are counted, which are dropped. The same bounds as Kubernetes' own clients. */
+/**
+ * Decides which events are distinct, which are counted, which are dropped. The same limits as Kubernetes' own
+ * clients.
+ */
 export class EventSeries {
   readonly #clock: Clock;
   readonly #series = new Map<string, Series>();
@@ -67,7 +70,7 @@ export class EventSeries {
     return { kind: 'first', id, count: 1, text: combined };
   }
 
-  /** From the eleventh different message of a reason on, they are one series. */
+  /** Combines events: from the eleventh different message of a reason on, they are one series. */
   #combined(subject: string, text: EventText, now: number): EventText {
     const key = JSON.stringify([subject, text.type, text.reason]);
     let similar = this.#similar.get(key);

@@ -1,8 +1,8 @@
 import type { Log } from '#lib/reconcile';
 
 /**
- * Which of a program's informers cannot follow the API server at present. An outage fails all of them, again and again:
- * it is logged once when it begins and once when the last one recovers.
+ * Informers of a program that cannot follow the API server at present. An outage fails all of them,
+ * repeatedly: it is logged once when it begins and once when the last one recovers.
  */
 export class Trouble {
   readonly #log: Log;
