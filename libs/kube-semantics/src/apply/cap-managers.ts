@@ -4,7 +4,7 @@ import { entryId, type Managed, type ManagedEntry } from './managed-fields.js';
 const MOST_UPDATERS = 10;
 const BUCKET = 'ancient-changes';
 
-/** More than ten entries of updates become fewer: the oldest of each version are put together. */
+/** Merges entries of updates when there are more than ten: the oldest of each version are put together. */
 export function capUpdaters(managed: Managed): Managed {
   const updaters = [...managed].filter(([, entry]) => entry.operation === 'Update');
   if (updaters.length <= MOST_UPDATERS) return managed;

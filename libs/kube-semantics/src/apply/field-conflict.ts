@@ -7,6 +7,9 @@ export interface FieldConflict {
   readonly time?: string;
   /** `.spec.replicas`, `.spec.containers[name="a"].image`. */
   readonly field: string;
-  /** For `details.causes[].message` with reason `FieldManagerConflict`: `conflict with "kubectl" using apps/v1`. */
+  /**
+   * Text for `details.causes[].message` with reason `FieldManagerConflict`: `conflict with "kubectl" using
+   * apps/v1`.
+   */
   readonly message: string;
 }

@@ -21,7 +21,7 @@ export interface Write {
   readonly reset: FieldSet;
 }
 
-/** Per entry the fields that it owns and that the write changes. */
+/** Fields per entry that it owns and that the write changes. */
 export type Conflicts = ReadonlyMap<string, FieldSet>;
 
 /** Ownership after any write but apply: what it changed is its own, and others lose it. */

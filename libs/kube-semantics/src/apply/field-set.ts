@@ -90,7 +90,7 @@ export class FieldSet {
     );
   }
 
-  /** Without the paths of the other set; paths below them stay. */
+  /** The set without the paths of the other; paths below them stay. */
   difference(other: FieldSet): FieldSet {
     if (other.isEmpty) return this;
     const children = [...this.children].map(
@@ -102,7 +102,7 @@ export class FieldSet {
     );
   }
 
-  /** Without the paths of the other set and everything below them. */
+  /** The set without the paths of the other and everything below them. */
   recursiveDifference(other: FieldSet): FieldSet {
     if (other.isEmpty) return this;
     const children = [...this.children]

@@ -77,7 +77,7 @@ function forComparison(object: JsonObject, schema: CompiledSchema): JsonObject {
   return schema.isBuiltin ? canonical(plain, schema.root) : plain;
 }
 
-/** Whose fields are whose before the write: as the request says, else as stored. */
+/** Ownership of fields before the write: from the request, else as stored. */
 function startingManaged(old: JsonObject | undefined, next: JsonObject, subresource: string): Managed {
   const stored = parseManaged(old ?? {}) ?? NOBODY;
   if (subresource !== '') return stored;

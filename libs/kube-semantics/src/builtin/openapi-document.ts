@@ -63,7 +63,9 @@ function references(value: unknown): readonly string[] {
   );
 }
 
-/** Without our own notes; a reference with words beside it becomes `allOf`, as the standard wants it. */
+/**
+ * Schema without our own notes; a reference with words beside it becomes `allOf`, as the standard wants it.
+ */
 function published(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(published);
   if (!isJsonObject(value)) return value;

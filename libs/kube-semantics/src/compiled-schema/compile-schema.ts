@@ -12,7 +12,7 @@ import { SchemaNode } from '../schema/schema-node.js';
 import { validateValue } from '../schema/validate-value.js';
 import { validateEmbeddedResources } from './embedded-resources.js';
 
-/** After these the rules are not run: they could trip over what is wrong already. */
+/** Errors after which the rules are not run: rules could fail on the same fault. */
 const BLOCKING: ReadonlySet<FieldErrorReason> = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',

@@ -15,7 +15,10 @@ export function usedBy(pods: readonly object[]): Amounts {
   return used;
 }
 
-/** Why a pod with these requests does not fit beside what is used; the scheduler and the node judge alike. */
+/**
+ * Reason why a pod with these requests does not fit beside what is used; the scheduler and the node judge
+ * alike.
+ */
 export function shortages(requests: Amounts, used: Amounts, allocatable: Amounts): readonly Shortage[] {
   return [...requests].flatMap(([resource, requested]) => {
     const taken = used.get(resource) ?? 0n;

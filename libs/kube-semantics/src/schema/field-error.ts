@@ -16,7 +16,9 @@ export interface FieldError {
   /** Path as in `spec.containers[0].name`; `<nil>` for the object itself. */
   readonly field: string;
   readonly reason: FieldErrorReason;
-  /** Without the field: `Invalid value: "x": detail`. This is what `status.details.causes[].message` says. */
+  /**
+   * Text without the field: `Invalid value: "x": detail`. It is used as `status.details.causes[].message`.
+   */
   readonly message: string;
   readonly detail: string;
 }
@@ -95,7 +97,7 @@ export function notSupported(field: string, value: unknown, supported: readonly 
   return fieldError('FieldValueNotSupported', field, detail, value ?? null);
 }
 
-/** Longer than `maxBytes`; the value itself is not shown. */
+/** Error of a value longer than `maxBytes`; the value itself is not shown. */
 export function tooLong(field: string, maxBytes: number): FieldError {
   return fieldError(
     'FieldValueTooLong',

@@ -1,7 +1,10 @@
 import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { SchemaNode } from './schema-node.js';
 
-/** Without the nulls that say nothing: of fields that are not nullable and have no default to become. */
+/**
+ * The object without nulls that have no meaning: of fields that are not nullable and have no default to
+ * become.
+ */
 export function withoutIdleNulls<T extends JsonObject>(object: T, schema: SchemaNode): T {
   return cleaned(object, schema) as T;
 }

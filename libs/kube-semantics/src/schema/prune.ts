@@ -32,7 +32,7 @@ class Pruner {
     this.#metadata = metadata;
   }
 
-  /** In the order of Kubernetes: the object's metadata, its fields, metadata of embedded resources. */
+  /** Fields in the order of Kubernetes: the object's metadata, its fields, metadata of embedded resources. */
   get unknownFields(): readonly string[] {
     const isOwn = (path: string): boolean => path.startsWith('metadata.');
     return [

@@ -4,7 +4,7 @@ import { type FieldSelector, matchesFields, parseFieldSelector, selectedName } f
 import { type LabelSelector, matchesLabels } from './label-selector.js';
 import { parseLabelSelector } from './parse-label-selector.js';
 
-/** Which objects of a resource a list, a watch or a deletecollection is about. */
+/** Selection of the objects of a list, a watch or a deletecollection. */
 export interface Selection {
   readonly namespace: string | undefined;
   readonly labels: LabelSelector;

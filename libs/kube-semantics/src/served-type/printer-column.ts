@@ -4,7 +4,7 @@ export interface PrinterColumn {
   readonly type: string;
   readonly format?: string;
   readonly description?: string;
-  /** Above 0: only with `-o wide`. */
+  /** Priority; above 0 only with `-o wide`. */
   readonly priority?: number;
   readonly jsonPath: string;
 }

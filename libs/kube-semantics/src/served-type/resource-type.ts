@@ -25,7 +25,10 @@ export interface ResourceType extends ResourceName {
   readonly storageVersion: string;
   /** Another group whose objects these are: events.k8s.io shows the events of the core group. */
   readonly storageGroup?: string;
-  /** Why objects of this kind are stored and do nothing here: the answer to a write has it as a warning. */
+  /**
+   * Reason why objects of this kind are stored and do nothing here: the answer to a write has it as a
+   * warning.
+   */
   readonly noEffect?: string;
 }
 

@@ -30,7 +30,7 @@ export function validateSelector(selector: JsonObject, path: string): readonly F
   ];
 }
 
-/** That a selector of labels alone, as a Service has it, is no longer than selectors may be. */
+/** Checks that a selector of labels alone, as a Service has it, is no longer than selectors may be. */
 export function validateSelectorSize(labels: JsonObject, path: string): readonly FieldError[] {
   return atMost(Object.keys(labels).length, MAX_REQUIREMENTS, path);
 }
