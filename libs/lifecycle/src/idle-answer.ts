@@ -16,11 +16,11 @@ export function isIdleToken(given: unknown, digest: string): boolean {
 
 /** Idle state of a server, as `GET /ok?idle=ask` answers a caller with its token. */
 export interface IdleAnswer {
-  /** For how many milliseconds nothing has been asked of it; 0 while something is. */
+  /** Milliseconds since the last request; 0 while one is in flight. */
   readonly idleMs: number;
   /** True when it, or another server of its deployment, has work, or will have some within seconds. */
   readonly isBusy: boolean;
-  /** In how many milliseconds work is due next; undefined: none is. */
+  /** Milliseconds until the next work is due; undefined without any. */
   readonly workInMs: number | undefined;
   /** True when it refuses requests now (`idle=close`): later requests are not stored. */
   readonly isClosed: boolean;

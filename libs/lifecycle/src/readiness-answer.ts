@@ -1,4 +1,4 @@
-/** Why a program takes no work at present, as `GET /ok` answers it. */
+/** Reason why a program takes no work at present, as `GET /ok` answers it. */
 export interface NotReady {
   /** A sentence without secrets. */
   readonly detail: string;

@@ -16,7 +16,7 @@ export const IMAGE_PUSHED = 'ImagePushed';
 /** Kubernetes cuts termination messages at 4096 bytes. */
 const MAX_MESSAGE_CHARS = 3_000;
 
-/** Why a container ended, as it leaves it for the node. */
+/** Reason why a container ended, as it leaves it for the node. */
 export interface TerminationMessage {
   readonly reason: string;
   readonly message: string;
