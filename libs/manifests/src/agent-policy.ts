@@ -6,7 +6,7 @@ export type EgressRules = NonNullable<NetworkPolicy['spec']['egress']>;
 
 export const AGENT_POLICY = 'agentplane-agents';
 
-/** From JSON; the API server judges the rules. @throws Error whose message completes "NAME …" */
+/** Parses rules from JSON; the API server judges them. @throws Error whose message completes "NAME …" */
 export function parseEgressRules(text: string): EgressRules {
   const value: unknown = JSON.parse(text);
   if (!Array.isArray(value)) throw new Error('must be a JSON list of egress rules');

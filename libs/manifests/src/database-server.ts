@@ -34,7 +34,10 @@ const DEFAULT_STORAGE_GI = 10;
 const DEFAULT_MEMORY_MB = 256;
 /** Connections of a server that remain for the platform and for people. */
 const SPARE_CONNECTIONS = 10;
-/** Fewer would make the number of an agent's pods, by which connections are asked for, start the server again. */
+/**
+ * Minimum number of connections: with fewer, the number of an agent's pods, which decides the connections,
+ * would start the server again.
+ */
 const FEWEST_CONNECTIONS = 110;
 /** Postgres' own default. */
 const MAX_SHARED_BUFFERS_MB = 8_192;

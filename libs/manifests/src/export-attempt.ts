@@ -122,7 +122,10 @@ function accountOf({ exportServiceAccount }: PlatformSettings): { readonly servi
   return exportServiceAccount === undefined ? {} : { serviceAccountName: exportServiceAccount };
 }
 
-/** Whom the Job concerns besides the run it is named after: it exists, or does not, for all of them at one moment. */
+/**
+ * Other runs that the Job concerns besides the one it is named after: it exists, or does not, for all of them
+ * at one moment.
+ */
 function followingNote({ following = [] }: ExportAttempt): Pick<Job['metadata'], 'annotations'> {
   if (following.length === 0) return {};
   const runs = following.map(({ metadata: { name, uid = '' } }) => ({ name, uid }));
@@ -138,8 +141,9 @@ function followingEnvironment({ following = [], timeoutMs }: ExportAttempt): rea
 }
 
 /**
- * From this size on glibc gives freed memory back to the system. Left to itself it raises the bound with each larger block
- * that is freed, and a worker keeps a tenth more memory (docs/benchmarks.md). Other C libraries do not read it.
+ * Size from which on glibc gives freed memory back to the system. By default it raises the limit with each
+ * larger block that is freed, and a worker keeps a tenth more memory (docs/benchmarks.md). Other C libraries
+ * do not read it.
  */
 const MALLOC_BOUND: EnvironmentVariable = { name: 'MALLOC_MMAP_THRESHOLD_', value: String(1 << 20) };
 

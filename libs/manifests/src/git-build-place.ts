@@ -4,7 +4,7 @@ import { type AgentRevision, LABEL, type ObjectKey, revisionBuildName } from '#l
 export interface ImageRegistry {
   /** Namespace of all builds; no tenant can read it. */
   readonly namespace: string;
-  /** Before the names of images, as `registry.example.com/team/agents`. */
+  /** Prefix of image names, as `registry.example.com/team/agents`. */
   readonly prefix: string;
   /** Secret of that namespace with the login, of type `kubernetes.io/dockerconfigjson`; none where everybody may push. */
   readonly pushSecret?: string | undefined;

@@ -19,7 +19,7 @@ import { hubRules, type ListenerRevision, LOCAL_RULES } from './listener-rights.
 import { platformLabels } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
 
-/** Whom a Listener acts as. */
+/** Account and rights of a Listener. */
 export interface ListenerRights {
   readonly serviceAccount: ServiceAccount;
   readonly role: Role;
@@ -34,7 +34,7 @@ export interface ListenerObjects extends ListenerRights {
 /** Key of the listener's key in its Secret. */
 export const LISTENER_KEY = 'key';
 
-/** From this key the listener derives the tokens by which it asks pods whether they are idle. */
+/** Secret with the key from which the listener derives the tokens by which it asks pods if they are idle. */
 export function buildListenerKey({ metadata }: Listener, key: string): Secret {
   return {
     apiVersion: 'v1',

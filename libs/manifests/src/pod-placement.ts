@@ -37,7 +37,10 @@ const POD_KINDS: Kinds = {
   priorityClassName,
 };
 
-/** From JSON; what is empty is left out, and the API server judges the rest. @throws Error whose message completes "NAME …" */
+/**
+ * Parses placement from JSON; empty parts are left out, and the API server judges the rest. @throws Error
+ * whose message completes "NAME …"
+ */
 export function parsePodPlacement(text: string): PodPlacement {
   return parsePlacement(text, POD_KINDS);
 }

@@ -12,7 +12,7 @@ export const METRICS_CONTAINER_PORT = Object.freeze({
   ...{ name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
 } as const);
 
-/** For scrapers that find pods by annotations. */
+/** Annotations for scrapers that find pods by them. */
 export const METRICS_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({
   'prometheus.io/scrape': 'true',
   'prometheus.io/port': String(METRICS_PORT),

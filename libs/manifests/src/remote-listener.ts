@@ -26,7 +26,7 @@ export interface HubAccess {
   readonly server: string;
   /** PEM. */
   readonly ca?: string | undefined;
-  /** Whose name the server's certificate has, where it is another than that of `server`. */
+  /** Name in the server's certificate, where it differs from that of `server`. */
   readonly tlsServerName?: string | undefined;
   readonly token: string;
 }

@@ -105,7 +105,7 @@ export function wantedQueueReplicas(revision: Wanting): number | undefined {
 /** Connections to its database that an agent server holds at most: its pool, and two that are kept aside. */
 const POD_CONNECTIONS = 9;
 
-/** For people who look into the database of a deployment. */
+/** Connections for people who look into the database of a deployment. */
 const SPARE_CONNECTIONS = 2;
 
 /** Default limit for one deployment: others use the same server. */

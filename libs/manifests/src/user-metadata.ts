@@ -13,7 +13,7 @@ export function userAnnotations({ annotations }: Wanted = {}): Entries {
   return withoutPlatform(annotations);
 }
 
-/** For the metadata of an object that has no annotations of the platform. */
+/** Annotations for the metadata of an object that has none of the platform. */
 export function annotationsPart(
   resourceSpec: Wanted | undefined,
   own: Entries = {},
