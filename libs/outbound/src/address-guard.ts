@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { type Reach, reachOf } from './address-reach.js';
 import { processNames, type Resolve } from './name-resolver.js';
 
-/** Why an address must not be dialled; `unresolved`: the name has no address. */
+/** Reason why an address must not be dialled; `unresolved`: the name has no address. */
 export type Refusal = Exclude<Reach, 'public'> | 'unresolved';
 
 export interface AddressGuardOptions {
@@ -56,7 +56,7 @@ export class AddressGuard {
     if (why) throw this.#refuse(why);
   }
 
-  /** For `net.connect` and the agents above it: answers only addresses that may be dialled. */
+  /** Resolver for `net.connect` and the agents above it: answers only addresses that may be dialled. */
   readonly lookup: LookupFunction = (name, options, callback) => {
     this.#find(name, options, (error, why, found) => {
       if (error) return callback(error, []);

@@ -9,9 +9,9 @@ import { hostOf, portOf } from './url-place.js';
 
 export interface GuardedOptions {
   readonly method: 'GET' | 'POST';
-  /** Beside `host`. */
+  /** Headers beside `host`. */
   readonly headers: Readonly<Record<string, string | number>>;
-  /** From the first packet to the end, DNS and TLS included, milliseconds. */
+  /** Time limit from the first packet to the end, DNS and TLS included, milliseconds. */
   readonly timeoutMs: number;
   /** PEM, in place of the certificates that Node trusts. */
   readonly ca?: readonly string[];

@@ -12,13 +12,13 @@ export type Resolve = (
   callback: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
 ) => void;
 
-/** From the question to the answer, all name servers and the machine's own resolver together. */
+/** Time limit from the question to the answer, all name servers and the machine's own resolver together. */
 const DEADLINE_MS = 5_000;
 
 /** Timeout and attempts per query to a name server. */
 const QUESTION = { timeout: 1_500, tries: 2 };
 
-/** After an answer of one family, how long that of the other is waited for. */
+/** Time for which an answer of the other address family is awaited after the first. */
 const OTHER_FAMILY_MS = 500;
 
 /** Names at a time; each is two questions to the name servers. */
@@ -185,7 +185,7 @@ export class NameResolver {
     return Promise.resolve();
   }
 
-  /** To the name that waits longest. */
+  /** Gives the thread to the name that waits longest. */
   #giveThread(): void {
     const next = this.#waiting.shift();
     if (next) next();
@@ -203,5 +203,5 @@ function failure(code: 'ENOTFOUND' | 'EAI_AGAIN', name: string): NodeJS.ErrnoExc
   return Object.assign(new Error(`resolving ${name} failed: ${why}`), { code, hostname: name });
 }
 
-/** That of this process: its threads are shared by all. */
+/** Resolver of this process: its threads are shared by all. */
 export const processNames = new NameResolver();
