@@ -1,7 +1,7 @@
 import type { KubeClient, Selection } from '#lib/kube';
 import { type Pod, PODS } from '#lib/resources';
 
-/** Which pods have the logs of an object. */
+/** Selection of the pods that have the logs of an object. */
 export interface PodChoice extends Selection {
   /** Leaves out pods that the selection cannot tell apart; none when absent. */
   readonly includes?: (pod: Pod) => boolean;

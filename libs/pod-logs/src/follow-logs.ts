@@ -24,7 +24,7 @@ export interface FollowOptions extends Omit<ReadOptions, 'previous'> {
   readonly container?: string | undefined;
   /** True when it ends once every pod has ended. */
   readonly endsWithPods: boolean;
-  /** After so long without a line an empty batch is given out, which shows that all is well. */
+  /** Time without a line after which an empty batch is given out, which shows that all is well. */
   readonly idleMs: number;
   readonly clock: Clock;
 }

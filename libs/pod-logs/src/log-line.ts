@@ -25,7 +25,7 @@ export function lineTime(text: string): string | undefined {
   return Number.isNaN(utc.getTime()) ? undefined : `${utc.toISOString().slice(0, 19)}.${digits}Z`;
 }
 
-/** For sorting; lines of one time keep their order. */
+/** Order for sorting; lines of one time keep their order. */
 export function byTime(a: LogLine, b: LogLine): number {
   return a.time < b.time ? -1 : a.time > b.time ? 1 : 0;
 }

@@ -11,7 +11,7 @@ export interface LogSource {
   readonly hasEnded: boolean;
 }
 
-/** Which containers are meant. */
+/** Selection of containers. */
 export interface SourceChoice {
   /** Every container when absent. */
   readonly container?: string | undefined;
