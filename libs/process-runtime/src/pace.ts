@@ -16,7 +16,7 @@ export class Pace {
     this.#beganMs = clock.monotonicMs();
   }
 
-  /** Without its rests. */
+  /** Working time without its pauses. */
   get workedMs(): number {
     return this.#workedMs + this.#clock.monotonicMs() - this.#beganMs;
   }

@@ -17,11 +17,11 @@ import type { PodUser } from '../user/pod-user.js';
 /** `code` is 128 + the signal's number for a process that a signal ended. */
 export interface ProcessExit {
   readonly code: number;
-  /** Why the process could not be started at all. */
+  /** Reason why the process could not be started at all. */
   readonly startFailure?: string;
   /** Pids of what it may have left running: nothing shows whose they are, or this process may not end them. */
   readonly unclear?: readonly number[];
-  /** Why what it left running could not be looked for to the end. */
+  /** Reason why what it left running could not be looked for to the end. */
   readonly searchFailure?: string;
 }
 
@@ -89,7 +89,7 @@ export class ContainerProcess {
     return this.#child.pid;
   }
 
-  /** Without descriptors a process that was not started has no streams at all. */
+  /** Channel of the process. Without descriptors a process that was not started has no streams at all. */
   get #channel(): ChildProcess['stdio'][3] {
     return (this.#child.stdio as ChildProcess['stdio'] | undefined)?.[3];
   }

@@ -1,4 +1,4 @@
-/** More than any operating system hands to a process in variables and arguments. */
+/** Limit, more than any operating system hands to a process in variables and arguments. */
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 
 /** Thrown when a specification expands to more than a process can be given. */

@@ -32,7 +32,7 @@ export function heapArguments(
   return [`--max-old-space-size=${megabytes}`];
 }
 
-/** Why a container was ended. */
+/** Reason why a container was ended. */
 export function excessText(usedBytes: number, maxBytes: number): string {
   const [used, max] = [usedBytes, maxBytes].map((bytes) => Math.round(bytes / MEBIBYTE));
   return `used ${used} MiB of memory, and its limit is ${max} MiB; raise resources.limits.memory (memory_limit_mb)`;

@@ -14,7 +14,9 @@ export interface MemoryBound {
   readonly onExceeded: (usedBytes: number) => void;
 }
 
-/** Long enough to cost nothing that is measured, short enough that little is used beyond a limit. */
+/**
+ * Interval of looks: long enough to cost nothing measurable, short enough that little is used beyond a limit.
+ */
 const LOOK_MS = 500;
 
 /** A tenth of the node's one thread at most: pods choose how many processes are looked at. */
@@ -176,7 +178,7 @@ function usedBy(pid: number): number {
   return bytesIn(textOf(`/proc/${pid}/status`), COUNTED);
 }
 
-/** More than it ever is. */
+/** Maximum size of the file, more than it ever is. */
 const ROLLUP_BYTES = 16 << 10;
 
 function bytesIn(text: string, counted: RegExp): number {

@@ -31,7 +31,7 @@ export interface ImageResolver {
   ): Promise<FoundImage | undefined>;
 }
 
-/** Whose processes end. */
+/** User whose processes are ended. */
 export interface EndedUser {
   /** A user of pods; undefined: all of them. */
   readonly uid?: number;
@@ -53,7 +53,7 @@ export interface Users {
    * sign of where it came from.
    */
   endProcesses(ending: EndedUser): Promise<EndedProcesses>;
-  /** Why pods of this node, which is root, run as root; undefined when they do not. */
+  /** Reason why pods of this node, which is root, run as root; undefined when they do not. */
   readonly problem?: string | undefined;
 }
 
@@ -83,6 +83,6 @@ export interface NodeContext {
   /** Processes of an earlier node that had not ended when this one started. */
   readonly strays: readonly Stray[];
   readonly tools: Tools;
-  /** Why processes of pods can have no mounts of their own; undefined when they can. */
+  /** Reason why processes of pods can have no mounts of their own; undefined when they can. */
   readonly mountProblem: string | undefined;
 }

@@ -12,7 +12,7 @@ const LEAST_US = 1_000;
 
 /** Bounds the CPU of processes. */
 export interface CpuLimits {
-  /** Why more than the bound may be used; undefined where none may. */
+  /** Reason why more than the bound may be used; undefined where none may. */
   readonly problem: string | undefined;
   /**
    * Bounds a process that was just started, with all that it starts.

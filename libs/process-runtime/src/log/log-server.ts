@@ -29,7 +29,7 @@ export interface LogServerOptions {
   readonly maxConnections?: number;
 }
 
-/** Whom a client certificate names. */
+/** User that a client certificate names. */
 export interface LogReader {
   readonly user: string;
   readonly groups: readonly string[];

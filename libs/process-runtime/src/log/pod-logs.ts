@@ -5,7 +5,9 @@ export interface ContainerLog {
   readonly folder: string;
   /** Number of the newest attempt that has started, or of the first when none has. */
   readonly newestAttempt: number;
-  /** Why the container has no running attempt; undefined while it runs and after it has ended for good. */
+  /**
+   * Reason why the container has no running attempt; undefined while it runs and after it has ended for good.
+   */
   readonly waitingReason: string | undefined;
   /** The log that is being written. */
   readonly live: LogFile | undefined;

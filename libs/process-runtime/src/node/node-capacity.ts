@@ -1,6 +1,9 @@
 import { availableParallelism, totalmem } from 'node:os';
 
-/** So that two cores run the platform and the samples: requests are reservations, and idle agents use none. */
+/**
+ * Minimum, so that two cores run the platform and the samples: requests are reservations, and idle agents use
+ * none.
+ */
 const LEAST_CPUS = 4;
 
 /** Capacity of this machine for pods, as a Node states it. */

@@ -8,11 +8,11 @@ import {
 
 /** Features that this machine lacks. */
 export interface NodeTroubles {
-  /** Why pods run as root; undefined when they do not. */
+  /** Reason why pods run as root; undefined when they do not. */
   readonly rootProblem: string | undefined;
   /** True when all pods have the user of this process, which is not root on Linux. */
   readonly isUserShared: boolean;
-  /** Why limits of CPU are not kept; undefined when they are. */
+  /** Reason why limits of CPU are not kept; undefined when they are. */
   readonly cpuProblem: string | undefined;
 }
 

@@ -39,7 +39,7 @@ export class NodeLease {
     this.#cancel();
   }
 
-  /** At once; after a sleep, before anything else is judged. */
+  /** Renews at once; after a sleep, before anything else is judged. */
   async renew(): Promise<void> {
     const { client, nodeName: name, holder, clock } = this.#options;
     const spec = {

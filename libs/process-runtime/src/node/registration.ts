@@ -52,7 +52,10 @@ export class Registration {
     this.#cancel();
   }
 
-  /** Before pods end: nothing is bound to a joined node from here on, and what leads to its pods leads elsewhere. */
+  /**
+   * Leaves before pods end: from here on no pods are bound to a joined node, and traffic to its pods goes
+   * elsewhere.
+   */
   async leave(): Promise<void> {
     const { client, nodeName, isJoined, log } = this.#options;
     this.stop();

@@ -42,7 +42,7 @@ export interface NodeOptions {
   readonly clock?: Clock;
   /** Arguments of Node for every program of an image, for example limits of its heap. */
   readonly nodeArguments?: readonly string[];
-  /** Whom pods run as. Default: as this process. */
+  /** Users of pods. Default: the user of this process. */
   readonly users?: UserOptions;
   /**
    * True when this machine joins a cluster of other nodes: pods that do not select its runtime are neither

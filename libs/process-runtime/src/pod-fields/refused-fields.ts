@@ -18,7 +18,7 @@ export function refusedFields({ spec }: Pod, user: ProcessUser): readonly Refuse
   return judge('PodSpec', spec, 'spec', user);
 }
 
-/** For people: the first fields with their values, and what to do about each. */
+/** Text for people: the first fields with their values, and the remedy for each. */
 export function refusalText(fields: readonly RefusedField[]): string {
   const named = fields
     .slice(0, MAX_NAMED)

@@ -171,7 +171,7 @@ export async function removePodFolder(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Below `base`, for any user to pass and list, whatever the umask of the platform closes. */
+/** Makes folders below `base` that any user can pass and list, whatever the umask of the platform closes. */
 function makeOpenFolders(base: string, path: string): void {
   mkdirSync(base, { recursive: true });
   let folder = base;

@@ -20,7 +20,7 @@ export async function removeAsOwner(folder: string): Promise<void> {
   if (!isOwn) rmdirSync(folder); // the one thing in it that its parent's owner must do
 }
 
-/** Without a look at all of it: a pod may have left millions. */
+/** Checks for emptiness without reading the whole folder: a pod may have left millions of files. */
 function isEmpty(folder: string): boolean {
   const opened = opendirSync(folder);
   try {

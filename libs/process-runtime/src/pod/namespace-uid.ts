@@ -3,8 +3,8 @@ import { NAMESPACES, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 
 /**
- * Which life of its name the namespace of a pod is: one that was deleted and made again is another, of other people
- * perhaps. Undefined where this node may not read it, on a cluster that gives nodes no such right.
+ * Uid of a pod's namespace: a namespace that was deleted and made again is another, perhaps of other people.
+ * Undefined where this node may not read it, on a cluster that gives nodes no such right.
  * @throws Error when the API server does not answer, or knows no such namespace
  */
 export async function namespaceUid(

@@ -1,7 +1,7 @@
 import { type Amounts, podRequests, type Shortage, shortages, usedBy } from '#lib/kube-semantics';
 import { type Pod, PROCESS_RUNTIME, selectsProcessRuntime } from '#lib/resources';
 
-/** Why the node does not take a pod that is bound to it, in the words of a kubelet. */
+/** Reason why the node does not take a pod that is bound to it, in the words of a kubelet. */
 export interface PodRejection {
   readonly reason: string;
   readonly message: string;

@@ -20,7 +20,7 @@ import { StatusReporter } from './status-reporter.js';
 import { withoutMachineFolders } from '../volume/without-machine-folders.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
 
-/** Why a pod ends. */
+/** Reason why a pod ends. */
 type Ending =
   /** Its object is marked for deletion. */
   | { readonly kind: 'deleted' }
@@ -35,7 +35,7 @@ const RETRY_MS = 1_000;
 interface PodWorkerOptions {
   /** Resolves when a namesake that ran here before has ended. */
   readonly previous: Promise<void>;
-  /** Why the node does not take the pod. */
+  /** Reason why the node does not take the pod. */
   readonly rejection: PodRejection | undefined;
   /** No container of the pod runs any more, nor will. */
   readonly onIdle: (user: PodUser) => Promise<void>;

@@ -21,7 +21,7 @@ export interface PodView {
   readonly verdict?: { readonly reason: string; readonly message: string };
   /** Set when the node lacks capacity for the pod: nothing of it is started. */
   readonly rejection?: { readonly reason: string; readonly message: string } | undefined;
-  /** Which fields of its spec cannot be honoured; nothing of it is started then. */
+  /** Fields of its spec that cannot be honoured; nothing of it is started then. */
   readonly refusal?: string | undefined;
   readonly isTerminating: boolean;
 }

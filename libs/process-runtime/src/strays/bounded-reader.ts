@@ -13,7 +13,7 @@ export interface ReadBounds {
   readonly totalMs: number;
 }
 
-/** For walks that others wait for. */
+/** Limits for walks that others wait for. */
 export const FEW_STUCK: ReadBounds = { stuckOfUser: 5, totalMs: 15_000 };
 /** No limits, for walks whose only waiters are the processes to be ended. */
 export const ALL_STUCK: ReadBounds = {

@@ -32,7 +32,7 @@ export interface EndingOfStrays {
 
 /** They have seen their channel close already, so they only need to be waited for. */
 const GRACE_MS = 2_000;
-/** In one line of the log. */
+/** Maximum number of names in one line of the log. */
 const MAX_NAMED = 20;
 
 /**
@@ -89,7 +89,7 @@ export function runningOf(strays: readonly Stray[], { metadata }: Pod): readonly
   return strays.filter((stray) => stray.podUid === metadata.uid && isRunning(stray));
 }
 
-/** For the event of their pod. */
+/** Text for the event of their pod. */
 export function strayText(strays: readonly Stray[]): string {
   const pids = strays.slice(0, MAX_NAMED).map(({ pid }) => pid);
   return (

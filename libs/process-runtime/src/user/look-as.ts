@@ -19,7 +19,7 @@ export interface PartBudget {
 }
 
 const MAX_LINKS = 40;
-/** More is no path for the kernel either. */
+/** Maximum length of a path; the kernel takes no longer one either. */
 const MAX_LETTERS = 4_096;
 /** A path of no more letters may have forty links, each with some thousand parts: `x/../x/../…`. */
 const MAX_PARTS = 1_024;

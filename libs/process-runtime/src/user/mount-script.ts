@@ -45,7 +45,7 @@ export function mountCommand(unshare: string): readonly string[] {
 }
 
 /**
- * Why processes of this machine can have no mounts of their own; undefined when they can.
+ * Reason why processes of this machine can have no mounts of their own; undefined when they can.
  * @param stage an empty folder that the user can reach
  * @param uid of a pod; undefined: that of this process
  */

@@ -1,6 +1,6 @@
 import type { ProcessUser } from '../pod-fields/pod-fields.js';
 
-/** Whom the processes of one pod run as: a user of their own, or the one that the node itself is. */
+/** User of one pod's processes: a user of their own, or that of the node itself. */
 export type PodUser =
   | { readonly isOwn: true; readonly uid: number; readonly gid: number }
   | (ProcessUser & { readonly isOwn: false });

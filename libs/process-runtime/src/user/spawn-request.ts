@@ -94,7 +94,7 @@ function mountedRequest(launch: Launch, { stage, steps }: Mounts, tools: Tools):
   };
 }
 
-/** Why a process could not be started: the error of `spawn` names the tool before the command. */
+/** Reason why a process could not be started: the error of `spawn` names the tool before the command. */
 export function startFailure(error: NodeJS.ErrnoException, { command }: Launch): string {
   return error.code === undefined ? error.message : `spawn ${command} ${error.code}`;
 }

@@ -120,7 +120,7 @@ function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) =>
   return part;
 }
 
-/** Without links in what exists of it: in the root of a container they would lead to the machine's. */
+/** Path whose existing part has no links: in the root of a container they would lead to the machine's. */
 function targetOf(mountPath: string, user: PodUser, budget: PartBudget): string {
   const target = resolvedTarget(mountPath, user, budget);
   // those that do not exist are made, each after a look at it

@@ -1,4 +1,4 @@
-/** Which keys of a source become files, and where. */
+/** Keys of a source that become files, and their paths. */
 interface Item {
   readonly key: string;
   readonly path: string;
