@@ -17,9 +17,9 @@ export interface SleepNote {
   readonly workload?: string;
   /** The deployment is suspended, or is being resumed: no request wakes it. */
   readonly suspended?: boolean;
-  /** Since when its pods are being started. */
+  /** Time since which its pods are being started. */
   readonly wakingSince?: string;
-  /** Why they do not become ready: requests are refused with this sentence. */
+  /** Reason why they do not become ready: requests are refused with this sentence. */
   readonly problem?: string;
 }
 

@@ -3,7 +3,7 @@ import { CONDITION, REASON } from './condition-type.js';
 import type { BulkExport } from './generated/bulk-export.js';
 import type { Condition } from './generated/shared.js';
 
-/** Why a resource is in the state that it is in. */
+/** Reason why a resource is in the state that it is in. */
 export interface StatusReason {
   /** CamelCase word, one of `REASON`. */
   readonly reason: string;

@@ -49,7 +49,7 @@ export const SHARED_USER_MESSAGE =
 /** Condition of a Node of the process runtime: whether no container uses more CPU than its limit. */
 export const CPU_LIMITS_KEPT = 'CpuLimitsKept';
 
-/** Which status of a condition means that something is open or not kept. */
+/** Status of each condition that means that something is open or not kept. */
 const WARNS: Readonly<Record<string, 'True' | 'False'>> = {
   [PODS_RUN_AS_ROOT]: 'True',
   [PODS_SHARE_USER]: 'True',
