@@ -48,8 +48,8 @@ export function fetchOf({ url, caFile }: { readonly url: string; readonly caFile
 }
 
 /**
- * Like `fetch`, and believes these certificates beside the well-known ones: its own connections do, and no others of the
- * process. `fetch` itself takes no certificates.
+ * Like `fetch`, but trusts these certificates beside the well-known ones, for its own connections only.
+ * `fetch` itself takes no certificates.
  * @param ca PEM
  */
 function trustingFetch(ca: string): Fetch {
