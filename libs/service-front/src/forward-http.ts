@@ -120,7 +120,7 @@ function isProbe({ method, url }: IncomingMessage): boolean {
   return method === 'GET' && url === '/ok';
 }
 
-/** For a deployment that sleeps, which is as it should be and must not be woken for this. */
+/** Answers a probe of a deployment that sleeps, which is as it should be and must not be woken for this. */
 function answerProbe(response: ServerResponse): void {
   const body = JSON.stringify({ ok: true, asleep: true });
   protectAnswer(response);

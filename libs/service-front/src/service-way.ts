@@ -7,7 +7,7 @@ import { SleepGate } from './sleep-gate.js';
 
 /** The port of a Service, as a server in front of it reaches it; what holds requests and chooses pods is behind. */
 export interface ServicePort {
-  /** For messages. */
+  /** Name in messages. */
   readonly name: string;
   readonly host: string;
   readonly port: number;

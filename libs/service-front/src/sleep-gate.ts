@@ -9,7 +9,7 @@ const ASK_EVERY_MS = 1_000;
 
 /** Limits of requests that wait for a deployment that sleeps. */
 export interface SleepLimits {
-  /** Longer than any start that succeeds. */
+  /** Time limit, longer than any start that succeeds. */
   readonly waitMs: number;
   /** Limit per Service. */
   readonly most: number;
@@ -32,7 +32,7 @@ export interface SleepGateOptions {
 export interface Refusal {
   readonly status: 429 | 503;
   readonly message: string;
-  /** For programs, where asking again does not help. */
+  /** Code for programs, where asking again does not help. */
   readonly code?: 'deployment_suspended';
 }
 
