@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Below the range that operating systems take for outgoing connections (Linux from 32768, macOS from 49152): a port that
- * is kept over restarts must still be free when its owner comes back.
+ * First port, below the range that operating systems take for outgoing connections (Linux from 32768, macOS
+ * from 49152): a port that is kept over restarts must still be free when its owner comes back.
  */
 const FIRST = 20_000;
 const LAST = 30_000;
