@@ -10,7 +10,7 @@ const RECONCILERS: readonly Program[] = ['controller', 'listener', 'embedded'];
 const CONTROLLER = { about: 'name of the controller', max: 40 } as const;
 const STATUS_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
-/** From a cache hit to a request that waits for a graph. */
+/** Bounds from a cache hit to a request that waits for a graph. */
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60] as const;
 const WORK_SECONDS = [0.01, 0.1, 1, 10, 60, 600, 3600] as const;
 

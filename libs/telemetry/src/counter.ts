@@ -2,7 +2,7 @@ import { LabelGuard } from './label-guard.js';
 import type { CounterDefinition, LabelRules, LabelValues } from './metric-definition.js';
 import type { Sample } from './sample.js';
 
-/** More combinations than this are not all shown before they happen. */
+/** Maximum number of combinations that are shown before they happen. */
 const MAX_INITIAL = 40;
 
 /** Labels as an argument: none for a metric without any. */

@@ -3,7 +3,7 @@ import type { OpenSpan } from './tracing.js';
 
 /** Request or reconcile to which the work in progress belongs. */
 export interface Scope {
-  /** In every log line of the work: the request's id, or controller, key and reconcile id. */
+  /** Fields in every log line of the work: the request's id, or controller, key and reconcile id. */
   readonly fields: Readonly<Record<string, string>>;
   /** The span around the work; none while nothing is traced. */
   readonly span?: OpenSpan;
