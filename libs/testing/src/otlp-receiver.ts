@@ -14,7 +14,7 @@ export interface ReceivedSpan {
 
 /** A collector's end of OTLP over HTTP. */
 export interface OtlpReceiver {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** Value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly endpoint: string;
   readonly spans: readonly ReceivedSpan[];
   /** Headers of the newest request. */

@@ -19,7 +19,7 @@ export interface TestPostgres {
 }
 
 export interface TestPostgresOptions {
-  /** For tests that stop, restart or break the server: it is started for them alone. */
+  /** True for tests that stop, restart or break the server: it is started for them alone. */
   readonly ownServer?: boolean;
   /** Variables of an own server, beside what it needs. */
   readonly environment?: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 
 const PRLIMIT = '/usr/bin/prlimit';
-/** More than a process of tests has open. */
+/** Number of descriptors, more than a process of tests has open. */
 const FEW = 2_048;
 
 /** Linux with the tools of util-linux. */
