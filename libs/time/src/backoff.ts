@@ -7,7 +7,7 @@ export interface BackoffOptions {
   readonly longestMs: number;
   /** Share of a pause that is left to chance, so that many do not return at once. Default 0.2: ± 10 %. */
   readonly jitter?: number;
-  /** From 0 up to 1. */
+  /** Random number from 0 up to 1. */
   readonly random?: () => number;
 }
 

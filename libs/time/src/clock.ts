@@ -16,7 +16,7 @@ export interface Clock {
 /** 24.8 days; what asks for more is called back at once by Node. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** In as many parts as it takes. The result cancels it. */
+/** Starts a timer in as many parts as it takes. The result cancels it. */
 function startTimer(
   ms: number,
   callback: () => void,
