@@ -30,7 +30,7 @@ export function errorLine({ error }: ReadRun): string {
   return error?.trim().split('\n', 1)[0] ?? '';
 }
 
-/** To the second: tables are read by people. */
+/** Time to the second: tables are read by people. */
 export function timeText(time: string): string {
   return `${time.slice(0, 19)}Z`;
 }
