@@ -1,7 +1,9 @@
 import type { AddressGuard } from '#lib/outbound';
 import type { Clock } from '#lib/time';
 
-/** Longer than name servers take; a name that is not known by then is judged when it is called. */
+/**
+ * Time limit, longer than name servers take; a name that is not known by then is judged when it is called.
+ */
 const RESOLVE_MS = 2_000;
 
 /** Judges hosts ahead of their calls, all at the same time: the refusal of each, undefined for one that may be called. */

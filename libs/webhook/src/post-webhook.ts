@@ -4,7 +4,7 @@ import { type AddressGuard, guardedRequest } from '#lib/outbound';
 import { answerOf, type WebhookAnswer } from './webhook-answer.js';
 import { WebhookRefusedError } from './webhook-guard.js';
 
-/** From the first packet to the status of the answer, DNS and TLS included, milliseconds. */
+/** Time limit from the first packet to the status of the answer, DNS and TLS included, milliseconds. */
 export const CALL_TIMEOUT_MS = 10_000;
 
 /** Maximum size of an answer; the rest is not waited for. */
@@ -27,7 +27,7 @@ export async function postWebhook(call: WebhookCall, guard: AddressGuard): Promi
   }
 }
 
-/** Why a call failed, without a word of its URL. */
+/** Reason why a call failed, without a word of its URL. */
 export function renderFailure(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError')
     return `the receiver did not answer within ${CALL_TIMEOUT_MS / 1000} s`;
