@@ -126,7 +126,7 @@ function useOf({ name, namespaces }: StoredImage): string {
   return `Use it as "imageUri: ${name}" in an AgentDeployment${owners}.`;
 }
 
-/** Says what was not asked for in so many words: whose the image is now. */
+/** Warns about an effect that was not explicitly asked for: the namespaces that have the image now. */
 async function warnOfOwners(
   { name, digest, namespaces }: StoredImage,
   { data, workspace: workspaces = [] }: AddFlags,
