@@ -91,7 +91,7 @@ export class LeftUploads {
     this.#underWay.set(runUid, { namespace, work });
   }
 
-  /** Waits for the requests under way, for a few seconds. */
+  /** Waits a few seconds for the requests in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     const cut = (): void => this.#stores.forEach((store) => store.close());
