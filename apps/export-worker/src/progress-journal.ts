@@ -103,7 +103,7 @@ export class ProgressJournal {
     await this.#write(() => this.#progress.fail(this.#runUid, this.#attempt, message));
   }
 
-  /** Ends the heartbeat; writes under way are waited for. */
+  /** Ends the heartbeat after the writes in flight. */
   async stop(): Promise<void> {
     this.#cancelBeat?.();
     this.#cancelBeat = undefined;
