@@ -47,7 +47,7 @@ describe('Activator', () => {
     const second = await activator.portOf('ws/b', b);
     await expect(activator.portOf('ws/c', c)).rejects.toThrow('2 deployments of this listener sleep');
     a.asleep = false;
-    // its note may be under way
+    // its note may be in flight
     await expect(activator.portOf('ws/c', c)).rejects.toThrow('ws/c');
     await clock.advance(60_001);
     const third = await activator.portOf('ws/c', c);
