@@ -5,7 +5,7 @@ import { type ObjectHashes, PartHashes } from './part-hashes.js';
 
 /** Larger objects are sent in parts of this size; it is also what a copy holds of an object at a time. */
 const PART_BYTES = 8 << 20;
-/** Stores take so many parts of one object. */
+/** Maximum number of parts that stores take of one object. */
 const MAX_PARTS = 10_000;
 const READ_BYTES = 1 << 20;
 
