@@ -8,8 +8,8 @@ import type { Item, World } from '../world/items.js';
 const STEP_PERCENT = 10;
 
 /**
- * A line for each change of a state, its message or ten percent of progress, in plain text: for screen readers, and for
- * logs. What exists at first is not reported. The result ends it.
+ * A line for each change of a state, its message or ten percent of progress, in plain text: for screen
+ * readers, and for logs. Objects that exist at first are not reported. The result ends it.
  */
 export function followLines(
   world: World,
