@@ -85,7 +85,7 @@ export interface ApiServer {
   readonly url: string;
   /** Resolves when requests are served. Throws when the database has another owner. */
   start(): Promise<void>;
-  /** Ends watches, answers what is under way, and gives the database back. */
+  /** Ends watches, answers requests in flight, and gives the database back. */
   stop(): Promise<void>;
   /** PEM of the cluster's CA. */
   caCertificate(): Promise<string>;

@@ -147,7 +147,7 @@ export class TlsListener {
     );
   }
 
-  /** Ends streams, answers what is under way, closes. */
+  /** Ends streams, answers requests in flight, closes. */
   async close(): Promise<void> {
     this.#isStopping = true;
     for (const request of this.#active) request.abort(new Error('the API server is stopping'));

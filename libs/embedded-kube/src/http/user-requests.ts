@@ -40,9 +40,9 @@ export interface Share {
 }
 
 /**
- * Requests of each user that are under way, watches included: each has a connection, and one that gets answers is not cut
- * for a new one. A user who fills its share is refused, and leaves the others to those who come after. The platform's own
- * programs (`system:masters`) are not counted, and all others together leave them a part.
+ * Requests in flight of each user, watches included: each has a connection, and one that gets answers is not
+ * cut for a new one. A user who fills its share is refused, and leaves the others to later users. The
+ * platform's own programs (`system:masters`) are not counted, and all others together leave them a part.
  */
 export class UserRequests {
   readonly #admission: Admission;
