@@ -30,7 +30,7 @@ export function isLeftOut(name: string): boolean {
   return NOT_CONTENT.includes(name) || IS_SECRET.test(name);
 }
 
-/** A message names so many. */
+/** Maximum number of names in a message. */
 const MOST = 20;
 
 /**
