@@ -112,7 +112,10 @@ class Head {
   }
 }
 
-/** The log whose line comes first, and the time of the first line of any other: so many of it may be taken. */
+/**
+ * The log whose line comes first, and the time of the first line of any other: lines up to that time may be
+ * taken.
+ */
 function earliest(heads: readonly Head[]): readonly [first: Head | undefined, until: string | undefined] {
   let first: Head | undefined;
   let until: string | undefined;
