@@ -7,7 +7,10 @@ import { STUCK, UNASKED, type Unread } from './memory-file.js';
  * Limits for one walk over the processes of a machine, of which some block the readers of their variables.
  */
 export interface ReadBounds {
-  /** Each keeps the walk waiting for seconds, and one user may have thousands: of a user no more are asked after so many. */
+  /**
+   * Maximum number of stuck processes per user that are read: each keeps the walk waiting for seconds, and
+   * one user may have thousands.
+   */
   readonly stuckOfUser: number;
   /** Total milliseconds for reading; no process is read afterwards. */
   readonly totalMs: number;
