@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '#lib/time';
 
-/** A clock whose spans pass so many times as fast as those of the machine; what waits for seconds takes a fraction. */
+/**
+ * A clock whose spans pass this many times as fast as those of the machine; waits of seconds take a fraction.
+ */
 export function fastClock(times: number): Clock {
   return {
     now: () => systemClock.now(),
