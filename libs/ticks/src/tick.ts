@@ -5,14 +5,15 @@ import { Cron } from '@nestjs/schedule';
 export type TickMethod = () => Promise<void>;
 
 /**
- * Calls a method of a provider by `@nestjs/schedule`, as a cron expression in UTC says. A tick is only an occasion to
- * look: what is due is decided from resources and the database's time, so a tick that comes late or twice does no harm.
+ * Calls a method of a provider by `@nestjs/schedule`, on a cron expression in UTC. A tick is only an occasion
+ * to look: due work is decided from resources and the database's time, so a tick that comes late or twice
+ * does no harm.
  *
  * - never two calls at a time: one that is due while the former still runs is left out
- * - what it throws is logged under the tick's name, and the next call comes all the same
+ * - an error is logged under the tick's name, and the next call comes all the same
  * - its timer does not keep the process alive
  *
- * `Ticks` makes the first call at once, and waits at the end for the call under way.
+ * `Ticks` makes the first call at once, and waits at the end for the call in flight.
  */
 export function Tick(name: string, cron: string) {
   return (target: object, key: string, descriptor: TypedPropertyDescriptor<TickMethod>): void => {

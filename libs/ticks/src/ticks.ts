@@ -14,7 +14,7 @@ export class Ticks {
     for (const job of this.#registry.getCronJobs().values()) void job.fireOnTick();
   }
 
-  /** No call begins any more; resolves when those under way have ended. */
+  /** Begins no further call; resolves when those in flight have ended. */
   async stop(): Promise<void> {
     await Promise.all([...this.#registry.getCronJobs().values()].map((job) => job.stop()));
   }
