@@ -92,7 +92,7 @@ class Git {
  */
 export async function fetchSource(config: BuilderConfig, signal: AbortSignal): Promise<void> {
   const folder = sourceFolder();
-  rmSync(folder, { recursive: true, force: true }); // of an attempt that was cut short
+  rmSync(folder, { recursive: true, force: true }); // an attempt that was cut short may have left it
   mkdirSync(folder, { mode: 0o700 });
   const git = new Git(folder, config, signal);
   print(`fetching ${config.commit} of ${config.repository}`);

@@ -64,7 +64,7 @@ export async function withinBound<T>(
   );
   try {
     const result = await Promise.race([perform(over.signal), watching]);
-    // what was faster than the first look
+    // a step that finished before the first check is checked here
     await requireWithin(bound, taken);
     return result;
   } catch (error) {

@@ -31,7 +31,7 @@ interface Step {
   readonly maxBytes: (config: BuilderConfig) => number;
 }
 
-// what it prints is the log of the build, which people read
+// the level is warn: the output of this program is the log of the build, which people read
 const log = createLogger('builder', 'warn');
 
 runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {

@@ -72,7 +72,7 @@ export function runDashboard(
   const stdio = ['inherit', 'inherit', 'inherit', 'pipe'] as const;
   const child = spawn(process.execPath, [program], { stdio: [...stdio], env: environment });
   const pipe = child.stdio[KEY_FD] as Writable;
-  // of a dashboard that ended before it has read it
+  // a dashboard that ended before it read the key has closed the pipe
   pipe.on('error', () => undefined);
   pipe.end(place.rest?.key ?? '');
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));

@@ -14,7 +14,7 @@ const ALL_PODS = 'count/pods';
 const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   objects: 20_000,
   megabytes: 32,
-  // of the 10,000 that the machine has for Services and pods
+  // the machine has 10,000 ports for Services and pods
   ports: 500,
   [ALL_PODS]: 500,
   // each has a database, and pods one after the other

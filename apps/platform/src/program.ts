@@ -15,7 +15,7 @@ import {
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 
-// what the rest of a start needs is loaded after the options are known to be right
+// modules that only a start needs are loaded after its options have been validated
 await runCommandLine(
   {
     about: 'Open, self-hosted platform for agent servers: deploy them, run them, export what they did.',

@@ -68,7 +68,8 @@ export class AuditLog {
 
   #leaveOut(owner: string): void {
     const count = this.#leftOut.get(owner) ?? 0;
-    // as many as there are buckets: who is forgotten there has a full one again
+    // the map has at most as many owners as there are buckets: an owner whose bucket was dropped has a full
+    // one again
     if (count > 0 || this.#leftOut.size < REFUSALS.most) this.#leftOut.set(owner, count + 1);
   }
 

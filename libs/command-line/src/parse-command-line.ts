@@ -27,7 +27,7 @@ function parserOf(program: ProgramSpec): Parser {
   const parser = new Parser('agentplane')
     .description(program.about)
     .version(program.version, '-V, --version')
-    // what follows a noun or a verb is theirs, also where one before it has an option of that name
+    // options after a noun or a verb belong to it, even when a word before it has an option of the same name
     .enablePositionalOptions()
     .showHelpAfterError('(agentplane --help lists the commands)')
     // before the commands are made: they take it over

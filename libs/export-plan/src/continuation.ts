@@ -37,10 +37,10 @@ const CONTINUABLE: ReadonlySet<string> = new Set(['FAILED', 'TIMEDOUT']);
 /** Fields of a spec that do not decide which files an export has. */
 const FREE: ReadonlySet<string> = new Set([
   ...['cancel', 'suspend', 'runRequest', 'sourceExport', 'continues'],
-  // by its resolved id
+  // its resolved id is compared instead
   'tracingProject',
   ...['startTime', 'endTime', 'last'],
-  // who hears of its end
+  // the webhook only receives the report on the end of the export
   'webhook',
 ]);
 

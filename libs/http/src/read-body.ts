@@ -63,7 +63,7 @@ export function readBody(
     const onClose = (): void => fail(new Error('the body ended before it was whole'));
     const fail = (error: unknown): void => {
       leave();
-      body.on('error', () => undefined).resume(); // whatever becomes of the rest
+      body.on('error', () => undefined).resume(); // the rest is discarded
       reject(error instanceof Error ? error : new Error(String(error)));
     };
     const leave = (): void => {

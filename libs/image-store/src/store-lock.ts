@@ -85,7 +85,8 @@ function parseHolder(text: string): Partial<ProcessIdentity> | undefined {
 }
 
 function isHolding({ pid = 0, startedAt }: Partial<ProcessIdentity>): boolean {
-  // of this pid's former life: this version writes more
+  // a lock with this pid and no start time is from an earlier process of the same pid: this version writes
+  // the start time
   if (startedAt === undefined) return pid !== process.pid && findProcess(pid) !== undefined;
   return isRunning({ pid, startedAt });
 }

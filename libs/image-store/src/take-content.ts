@@ -141,7 +141,7 @@ class Taking {
         await copy.write(read);
         left -= bytesRead;
       }
-      // whatever the umask of the platform closes
+      // the mode is set explicitly, since the umask of the platform may remove bits
       await copy.chmod(isExecutable ? 0o755 : 0o644);
     } finally {
       await copy.close();

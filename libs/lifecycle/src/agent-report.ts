@@ -19,6 +19,6 @@ export function readAgentReport(message: unknown): AgentReport | undefined {
   if (typeof message !== 'object' || message === null || !('kind' in message)) return undefined;
   const { kind } = message;
   return kind === 'agent-sources' || kind === 'agent-ready' || kind === 'agent-failed'
-    ? (message as AgentReport) // of a program of this installation
+    ? (message as AgentReport) // children are programs of this installation
     : undefined;
 }

@@ -170,7 +170,7 @@ function serverContainer(deployment: AgentDeployment, { image }: DatabaseServerS
       },
     ],
     ports: [{ name: 'postgres', containerPort: DATABASE_PORT, protocol: 'TCP' }],
-    // by TCP: the server that makes the first database listens on its socket alone
+    // the probe uses TCP: the server that makes the first database listens on its socket only
     readinessProbe: {
       exec: { command: ['pg_isready', '-h', '127.0.0.1', '-U', 'postgres'] },
       periodSeconds: 2,

@@ -12,7 +12,7 @@ export interface PodPlacement {
   readonly priorityClassName?: string;
 }
 
-/** What a cluster gives agents where nobody says it. */
+/** Defaults of a cluster for pods of agents, unless the Workspace or the resource spec sets them. */
 export type AgentDefaults = AgentPlacement & Pick<ResourceSpec, 'memoryLimitMb'>;
 
 type Kinds = Readonly<Record<string, (value: unknown) => boolean>>;

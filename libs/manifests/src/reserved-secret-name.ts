@@ -8,7 +8,7 @@ const BESIDE_RESOURCES = [
   /.-postgres$/,
   /.-(\d{5,}|[0-9a-f]{8})-build$/,
   /^listener-.+-key$/,
-  // of destinations that are made by REST, the second part once they were changed
+  // Secrets of destinations made by REST; the second part is present once the credentials were changed
   /.-credentials(-[0-9a-f]{8})?$/,
   new RegExp(`^${GIT_INTEGRATIONS}$`),
 ];

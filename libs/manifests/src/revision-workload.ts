@@ -291,7 +291,7 @@ function agentContainer(
     readinessProbe: READINESS,
     livenessProbe: LIVENESS,
     securityContext: CONTAINER_SECURITY,
-    // what a program printed last says why it ended, where it leaves no message of its own
+    // the last output of a program is the reason for its end, when it leaves no message of its own
     terminationMessagePolicy: 'FallbackToLogsOnError',
     ...(spec.resourceSpec?.volumeMounts ? { volumeMounts: spec.resourceSpec.volumeMounts } : {}),
   };

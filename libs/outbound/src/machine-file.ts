@@ -39,7 +39,7 @@ export class MachineFile<T> {
       if (version === this.#version) return;
       text = readFileSync(this.#path, 'utf8');
     } catch {
-      // as if it were empty
+      // a file that cannot be read counts as empty
     }
     this.#value = this.#parse(text);
     this.#version = version;

@@ -57,7 +57,7 @@ export class FrameStream {
   #do(work: (done: (error?: Error | null) => void) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       work((error) => {
-        // what the stream still holds is handed out by reading
+        // reading hands out the output that the stream still holds
         while (this.#stream.read() !== null);
         if (error) reject(error);
         else resolve();

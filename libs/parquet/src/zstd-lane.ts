@@ -33,7 +33,7 @@ export class ZstdLane {
   compress(page: Buffer): Promise<readonly Buffer[]> {
     return new Promise((resolve, reject) => {
       this.#stream.write(page, (error) => {
-        // what the stream still holds is handed out by reading
+        // reading hands out the output that the stream still holds
         while (this.#stream.read() !== null);
         const pieces = this.#pieces;
         this.#pieces = [];

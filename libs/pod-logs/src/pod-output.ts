@@ -24,7 +24,7 @@ export async function podOutput(
   const [pod] = pods.toSorted((a, b) => allEndsOf(b) - allEndsOf(a));
   if (!pod) return [];
   const outputs: ContainerOutput[] = [];
-  // of all together: a node that does not answer holds a rollout up once
+  // the timeout covers all containers: a node that does not answer holds a rollout up once
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   for (const status of containerStatuses(pod).slice(0, MAX_CONTAINERS)) {
     const text = await outputOf(client, pod, status, signal);

@@ -38,7 +38,8 @@ export async function* readLogs(
       if (!first) return;
       yield first.takeUntil(until);
       await first.fill();
-      // what has come is merged without waiting for anything: of tiny lines of many containers for seconds
+      // lines in memory are merged without waiting: tiny lines of many containers could hold the event loop
+      // for seconds
       if (step % STEPS_OF_TURN === 0) await setImmediate();
     }
   } finally {

@@ -19,7 +19,7 @@ export async function endProcess(identity: ProcessIdentity, options: EndOptions)
   if (graceMs > 0 && isRunning(identity)) {
     sendSignal(identity.pid, signal, group);
     if (await hasEnded(identity, clock, graceMs)) {
-      if (group) sendSignal(identity.pid, 'SIGKILL', group); // what the leader left behind in its group
+      if (group) sendSignal(identity.pid, 'SIGKILL', group); // kills the rest of the group
       return;
     }
   }

@@ -22,7 +22,7 @@ const MAX_PODS_TRIED = 4;
 /** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
 const HOP_HEADERS = [
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'],
-  // of an offer of HTTP/2, which is not taken
+  // the header belongs to an offer of HTTP/2, which is not accepted
   'http2-settings',
 ];
 /**

@@ -141,7 +141,7 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   });
   answerBrokenRequests(server);
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
-  // what cannot be passed on is the trouble of this connection alone
+  // a request that cannot be passed on closes only its own connection
   const behind = { endpoints: choice, gate, serviceName, clock };
   server.on('request', (incoming, response) => {
     response.once('close', room.begin(incoming.socket));

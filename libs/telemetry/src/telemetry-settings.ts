@@ -119,7 +119,7 @@ export function readTelemetrySettings(
             ...{ url, timeoutMs, sampler },
             headers: parsePairs(config.headers ?? ''),
             resource: parsePairs(config.resource),
-            // as the specification has it: an unusable argument is as none
+            // the specification ignores an unusable argument
             samplerRatio: ratio >= 0 && ratio <= 1 ? ratio : 1,
           },
   };

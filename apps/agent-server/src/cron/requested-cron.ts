@@ -15,7 +15,7 @@ const timing = {
   enabled: z.boolean().nullish(),
   on_run_completed: z.enum(['delete', 'keep']).nullish(),
   metadata: document.nullish(),
-  // of the path
+  // the thread id must be that of the path, or of the cron that is changed
   thread_id: z.unknown().optional(),
 };
 

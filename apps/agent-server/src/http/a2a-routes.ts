@@ -178,7 +178,7 @@ export class A2aRoutes {
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const reader = { kind: 'result', ended: () => resolve() } as const;
-    // of the task its id alone: its history has the message
+    // only the task's id is kept while the run works: its history holds the message
     const {
       task: { id: taskId },
       scope,

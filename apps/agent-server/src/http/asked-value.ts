@@ -137,7 +137,7 @@ function readItemValue(request: FastifyRequest): AskedValue {
     stamped(value, query, ['key']).keep();
     const { namespace: left } = value;
     const labels: readonly unknown[] = Array.isArray(left) ? left : [];
-    // as a text it would be two labels, and the place of another caller
+    // a label with a dot would become two labels when joined, and could address another caller's namespace
     if (labels.some((label) => String(label).includes('.'))) requireLabels('namespace', labels);
     if (labels.join('.') !== namespace) query['namespace'] = labels.join('.');
   };

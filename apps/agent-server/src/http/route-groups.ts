@@ -4,7 +4,7 @@ import type { RouteGroup } from '#lib/graph-configuration';
 const NAMES: Readonly<Record<RouteGroup, RegExp>> = {
   assistants: /^\w+ \/assistants(\/|$)/,
   threads: /^\w+ \/threads(?!\/:thread_id\/(runs|commands|stream\/events)(\/|$))(\/|$)/,
-  // with crons, and commands that start runs
+  // the group includes crons, and commands that start runs
   runs: /^\w+ (\/runs|\/threads\/:thread_id\/(runs|commands|stream\/events))(\/|$)/,
   store: /^\w+ \/store\//,
   // `/ok` stays: it decides whether the server gets requests at all

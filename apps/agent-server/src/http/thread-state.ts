@@ -151,7 +151,7 @@ export class ThreadState {
         return await getThread(scope, inside, threadId);
       } catch (error) {
         failure = { error };
-        // with the writes of the graph for the steps before
+        // the graph may have written steps before the failure; they are removed with the thread
         await removeThread(scope, inside, threadId);
         return thread;
       }

@@ -73,8 +73,8 @@ export class RunOutputs {
     const log = logs.open(runId);
     const { events } = log;
     if (follower.follows(runId)) return this.attach(log, reader, from);
-    // what this server made of it before may continue where it stopped; a position of the client is for its
-    // reading alone
+    // output that this server made earlier may continue where it stopped; a client's position concerns only
+    // its own reading
     if (!log.isMadeHere || from.kind === 'now') events.restart(from.kind === 'kept' ? BEGINNING : undefined);
     if (from.kind === 'now' && status === 'running')
       events.describe({

@@ -165,7 +165,7 @@ export class ThreadReading {
       return { kind: 'after', position: wanted.position };
     const isHere = this.parts.outputs.isKept(runId);
     const isOver = status !== 'pending' && status !== 'running';
-    // of a run that ended elsewhere before it was seen, nothing but that is known
+    // a run that ended elsewhere before this server saw it is known to have ended, and nothing more
     if (isOver && !isHere) return undefined;
     if (ordinal <= newest && typeof wanted === 'object') return { kind: 'after', position: BEGINNING };
     if (ordinal <= newest && typeof wanted === 'string') return { kind: wanted };

@@ -191,7 +191,7 @@ export class Worker {
         if (places <= 0) break;
         const runs = await this.#claimInto(places);
         if (!this.#shouldLookAgain) this.#mayHaveWaiting = runs.length === places;
-        // whatever woke the queue, these runs belong to no request
+        // runs begin outside the scope of the request that woke the queue: they belong to no request
         for (const run of runs) outsideScope(() => this.begin(run));
       } while (this.#shouldLookAgain || this.#mayHaveWaiting);
     } catch (error) {

@@ -2,7 +2,7 @@ import { Choice, Flag, Nested, Text } from '../wire/fields.js';
 import { QueryFlag } from '../wire/query-flag.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-// as that of the resource, whose other rules refuse what no class of characters can
+// the resource has the same pattern; its other rules refuse the prefixes that no character class can describe
 const PREFIX = /^[^\x00-\x1F\x7F-\x9F"<>\\^\x60{|}]*$/;
 const REGION = /^[A-Za-z0-9_-]*$/;
 const ENDPOINT = /^https?:\/\/[^/?#@ ]+(\/[^?# ]*)?$/;

@@ -144,7 +144,7 @@ export class ExportHistory {
     const after = last && placeOf(last.bulkExport);
     const all = this.exports.list(namespace);
     const live = all.filter((one) => (!after || isBefore(after, placeOf(one))) && isListed(one));
-    // of the archive, none before this one can be in the page: at most all of the others come before it
+    // archived exports before this index cannot be in the page: at most all live ones come before them
     const first = Math.max(0, offset - live.length);
     const ended = all.filter((one) => isFinishedExport(exportWireStatus(one)));
     const archived = await this.archive.list(tenantId, {

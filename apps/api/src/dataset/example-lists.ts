@@ -58,7 +58,7 @@ export class ExampleLists {
     const wanted = { ids: [id], limit: 1, offset: 0 };
     const version = parseAsOf(asOf);
     const isTag = version?.kind === 'tag';
-    // whose tag it is, the example as it is now says
+    // the example as it is now names the dataset that the tag belongs to
     const [now] = isTag ? await this.store.examples.search(tenantId, wanted) : [];
     const rows =
       isTag && !now

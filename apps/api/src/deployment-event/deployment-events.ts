@@ -64,7 +64,7 @@ export class DeploymentEvents {
       const events = items
         .filter((event) => isAbout(event, deployment, others))
         .map(renderEvent)
-        // of children of a former deployment of the name
+        // events of children of a deleted deployment of the same name are left out
         .filter(({ last_time: last }) => Date.parse(last) >= Date.parse(creationTimestamp));
       if (events.length > 0)
         newest = [...newest, ...events]

@@ -220,7 +220,8 @@ export class Deployments {
   async delete(caller: Caller, id: string, withProject: boolean, ifMatch?: IfMatch): Promise<void> {
     const deployment = this.find(caller, id);
     requireMatch(deployment, ifMatch);
-    // by its name: a project that was deleted and made again by a run has another id than the status
+    // the project is found by its name: if a run made it again after a deletion, its id differs from that in
+    // the status
     const projectId = (await this.projects.find(caller.tenantId, { name: wireName(deployment) }))?.id;
     await this.homes.deployments.delete(deployment, ifMatch && ((present) => requireMatch(present, ifMatch)));
     if (withProject && projectId !== undefined) await this.projects.delete(caller.tenantId, projectId);

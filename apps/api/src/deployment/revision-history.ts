@@ -73,7 +73,7 @@ export class RevisionHistory {
   ): Promise<readonly FoundRevision[]> {
     const wanted = held.filter(isListed).map((revision) => ({ revision, isArchived: false }));
     if (removedOf(held) === 0 || limit <= 0) return wanted.slice(offset, offset + Math.max(0, limit));
-    // of the archive, none before this one can be in the part: at most all of the others come before it
+    // archived revisions before this index cannot be in the part: at most all held ones come before them
     const first = Math.max(0, offset - wanted.length);
     const archived = await this.archive.list(ownerOf(tenantId, deployment), {
       ...{ status, except: idsOf(held) },

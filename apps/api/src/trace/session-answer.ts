@@ -17,5 +17,5 @@ export class ProjectAnswer {
   @Answered(orNull(TIME)) readonly last_run_start_time_live: string | null;
   @Answered(orNull(TEXT)) readonly trace_tier: string | null;
 }
-// with include_stats
+// statistics are part of the answer when include_stats is set
 describeStatistics(ProjectAnswer, Perhaps);

@@ -50,7 +50,7 @@ export function decideRollout(deployment: AgentDeployment, wanted: Wanted): Roll
   const pending: Rollout = { kind: 'pending', message: reported?.message ?? 'waiting for the controller' };
   const ready = findCondition(status?.conditions, CONDITION.ready);
   const revisionReady = findCondition(status?.conditions, CONDITION.revisionReady);
-  // what an earlier generation came to says nothing about this one
+  // the outcome of an earlier generation says nothing about this one
   const isCurrent =
     (status?.observedGeneration ?? 0) >= wanted.generation &&
     (wanted.revisionRequestId === undefined || status?.handledRevisionRequestId === wanted.revisionRequestId);

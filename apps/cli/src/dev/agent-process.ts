@@ -39,7 +39,8 @@ export class AgentProcess {
   /** Loads the program; the agent's folder is not read before `begin`. */
   constructor(private readonly request: AgentRequest) {
     const { folder, preload, guardian, onLine } = request;
-    // of a group of its own: what the agent starts ends with it, and a Ctrl-C reaches this program alone
+    // the child leads a process group: programs that the agent starts end with it, and Ctrl-C reaches only
+    // this program
     this.#child = spawn(process.execPath, [...preload.map((url) => `--import=${url}`), PROGRAM, ON_COMMAND], {
       cwd: folder,
       detached: true,

@@ -208,7 +208,7 @@ async function readManifest(
     if (isContents(manifest) && (manifest.feedback === undefined || isContents(manifest.feedback)))
       return manifest as Manifest;
   } catch {
-    // as any other object that is no manifest
+    // invalid JSON is reported like any other object that is not a manifest
   }
   return `${key}: the object is not a manifest`;
 }

@@ -13,7 +13,7 @@ export interface ExportChangeFlags extends TargetFlags {
   readonly namespace: string | undefined;
 }
 
-/** What may be done to an export that has not ended, and the word that says so. */
+/** Change of an export that has not ended. Each has a word that reports it. */
 export type ExportChange = 'pause' | 'resume' | 'run-now' | 'move' | 'cancel';
 
 const DONE: Readonly<Record<ExportChange, string>> = {

@@ -47,7 +47,7 @@ function windowOf({ startTime, endTime, last, intervalHours }: BulkExportSpec): 
 } {
   if (intervalHours !== undefined) return { start_time: startTime, end_time: undefined };
   const wanted = last === undefined ? { startTime: startTime ?? '', endTime: endTime ?? '' } : { last };
-  // as of a resource that was made a second ago: its window has ended
+  // the resource counts as made a second ago, so that the window of `last` ends now and not in the future
   const decision = resolveWindow(wanted, instantOf(systemClock.now()) - 1_000_000n);
   if (decision.kind === 'refused') throw new CommandError('usage', decision.message);
   const { start, end } = decision.window;

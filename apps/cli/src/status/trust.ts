@@ -15,14 +15,14 @@ import type { Target } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 
-/** What one deployment shares with others. */
+/** Resources that one deployment shares with others. */
 export interface TrustRow {
   readonly deployment: string;
-  /** Who else has the user of its processes. */
+  /** Text on the user of its processes, and on the programs that share it. */
   readonly user: string;
-  /** Who else has its database server. */
+  /** Text on its database server, and on the deployments that share it. */
   readonly database: string;
-  /** Who reaches its port. */
+  /** Text on the access to its port. */
   readonly port: string;
 }
 

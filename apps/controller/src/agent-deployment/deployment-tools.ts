@@ -11,10 +11,10 @@ export interface DeploymentTools {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly provisioning: DeploymentProvisioning;
   readonly archiver: Pick<RevisionArchiver, 'store' | 'forget'>;
-  /** Names of Secrets with logins of registries, by which nodes pull images. */
+  /** Names of Secrets with logins of registries, which nodes use to pull images. */
   readonly registrySecrets: readonly string[];
   /** Kinds of volumes that agents may have beside those that need no storage. */
   readonly agentVolumes: readonly AgentVolume[];
-  /** Where pods of agents run on this cluster, and how much memory they may have, unless somebody says it. */
+  /** Placement and memory limit of pods of agents, unless a resource spec or the Workspace sets them. */
   readonly agentDefaults: AgentDefaults;
 }

@@ -26,8 +26,9 @@ export type MakeRevision = Extract<DeploymentDecision, { readonly kind: 'make-re
 
 /**
  * Creates the revision.
- * @param defaults what its pods get unless the resource spec says it AlreadyExists when a lagging cache hid it: the next pass sees it.
- * @throws TerminalError `NotOurs` when another owner's revision has its name: an orphan of a former deployment of the
+ * @param defaults settings of its pods that apply unless the resource spec sets them
+ * @throws KubeApiError `AlreadyExists` when a lagging cache hid the revision: the next pass sees it;
+ * TerminalError `NotOurs` when another owner's revision has its name: an orphan of a former deployment of the
  * name would be in the way until a person deletes it, while one that is being deleted only takes a moment
  */
 export async function makeRevision(
@@ -117,7 +118,7 @@ function withDefaults(
   return { ...placement, ...(hasLimit ? {} : { memoryLimitMb }), ...wanted };
 }
 
-/** What a revision is built from; undefined for images. */
+/** Git source that a revision is built from; undefined for images. */
 function gitSource({ source, sourceConfig, sourceRevisionConfig }: AgentDeployment['spec']): Snapshot['git'] {
   if (source !== 'git_host') return undefined;
   const { repoUrl = '', integrationId, installCommand, buildCommand, buildOnPush } = sourceConfig;

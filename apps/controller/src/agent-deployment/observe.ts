@@ -72,9 +72,12 @@ export interface DeploymentWorld {
   readonly refusedObject: RefusedObject | undefined;
   /** Kinds of volumes that agents may have beside those that need no storage. */
   readonly agentVolumes: readonly AgentVolume[];
-  /** What its pods get unless its resource spec says it: the Workspace's fields, else those of this cluster. */
+  /**
+   * Settings of pods that apply unless the resource spec sets them: the Workspace's fields, else those of
+   * this cluster.
+   */
   readonly defaults: AgentDefaults;
-  /** What its namespace enforces; undefined when that is not known. */
+  /** Pod security level that its namespace enforces; undefined when it is not known. */
   readonly podSecurity: PodSecurityLevel | undefined;
   /** The variables that the newest revision repeats, while it has none of its own. */
   readonly repeated: Variables | undefined;
@@ -104,13 +107,13 @@ export interface DeploymentSources {
     DeploymentProvisioning,
     'findProject' | 'findDatabase' | 'offersServers' | 'runsProcesses'
   >;
-  /** Names of Secrets with logins of registries, by which nodes pull images. */
+  /** Names of Secrets with logins of registries, which nodes use to pull images. */
   readonly registrySecrets: readonly string[];
   readonly agentVolumes: readonly AgentVolume[];
   readonly agentDefaults: AgentDefaults;
 }
 
-/** Reads only: caches, the tracing project, and by name the Secrets that no cache may hold. */
+/** Reads the caches, the tracing project, and by name the Secrets that no cache may hold; writes nothing. */
 export async function observeDeployment(
   { client, provisioning, registrySecrets, agentVolumes, agentDefaults }: DeploymentSources,
   caches: DeploymentCaches,

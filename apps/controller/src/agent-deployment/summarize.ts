@@ -150,7 +150,7 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
         keeps: [...later, CONDITION.rolledBack],
       };
     }
-    // what is waited for is known not to exist or not to be ready
+    // the error names an object that is known not to exist or not to be ready
     if (outcome.error instanceof WaitingError) {
       const { reason, message } = outcome.error;
       return {
@@ -257,7 +257,7 @@ export function revisionCondition(
 ): ConditionDraft {
   const known = knownCondition(deployment, latest);
   if (!silentListener || known.reason === REASON.suspended) return known;
-  // what it reported last may not be true any more: pods come and go without it
+  // the last report may be outdated: pods come and go without the listener
   const beat = findCondition(silentListener.status?.conditions, CONDITION.heartbeatFresh)?.message ?? '';
   return {
     type: known.type,

@@ -147,7 +147,7 @@ export function decideRun(world: ExportRunWorld): RunDecision {
   const { run, bulkExport, place, limits, job, progress } = world;
   if (isFinished(run)) return { kind: 'finished' };
   const attempt = attemptOf(world);
-  // what is already whole in the bucket is completed, whatever else happened
+  // a run whose data is already complete in the bucket is completed, even when it should stop
   const stop = progress?.state === 'completed' ? undefined : decideStop(world);
   if (stop) return stop;
   if (attempt === 0) {

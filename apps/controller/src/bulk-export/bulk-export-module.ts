@@ -63,7 +63,7 @@ function bulkExportController(
       fromOwned(runs, RESOURCES.BulkExport, changesExport),
       fromMapped(exports, (one) => nextExport(one, exports), movesQueue),
       fromMapped(destinations, ofDestination, concernsExports),
-      // whose limits may be raised
+      // an edit of a workspace may raise its limits
       fromMapped(workspaces, ofWorkspace, isDesiredChange),
       fromMapped(exportJobs, exportsOfJob, hasLeftRuns),
     ],

@@ -198,7 +198,7 @@ export class BulkExportReconciler {
   ): Promise<void> {
     if (next.length === 0 || !destination || !workspace) return;
     const { client, exports, runs } = this.#deps;
-    // those that a crash left out go where the others go
+    // runs that a crash left out get the destination of the runs that exist
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
     const exportWindow = windowOf(bulkExport, window, predecessor);
     const formers = uidsByStart(predecessor);

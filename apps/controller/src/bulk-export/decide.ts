@@ -280,7 +280,8 @@ export function decideExport(world: ExportWorld): ExportDecision {
   if (isFinished(bulkExport)) return { kind: 'finished' };
   if (bulkExport.spec.cancel) return { kind: 'cancel' };
   const isUnderWay = world.runs.length > 0;
-  // what an export began with is in its runs: a destination that changes later no longer matters, unless it is deleted
+  // the runs keep the settings that the export began with: a destination that changes later no longer
+  // matters, unless it is deleted
   const obstacle = isUnderWay
     ? undefined
     : (decideDestination(world) ?? decideAcceptance(world) ?? decideContinuation(world) ?? decideLate(world));

@@ -95,7 +95,7 @@ export function archivedRun(run: BulkExportRun): ArchivedRun & ArchiveRecords {
       errors: last && { [last[0]]: shortened(last[1]) },
     },
   };
-  // of thousands of runs each has the filter of the export, which nothing shows of a run
+  // each of thousands of runs repeats the filter of the export, and no interface shows it per run
   const { filter: _filter, ...spec } = run.spec;
   const full = { ...run, spec };
   return { id: idOf(run) ?? '', uid: run.metadata.uid ?? '', startTime, ...records(full, small) };

@@ -94,7 +94,8 @@ export class ScheduleReconciler {
       destination: destinations.find({ namespace, name: schedule.spec.destinationRef.name }),
       project: await this.#findProject({ schedule, children, now }, workspace),
       children,
-      // what the status says may be lost or restored from long ago, and exports may be archived
+      // the archive is asked too: the status may be lost or restored from an old copy, and exports may be
+      // archived
       archivedUntil:
         isDue && workspace && id !== undefined
           ? await traceStore.exportArchive.lastWindowEnd(workspace.spec.tenantId.toLowerCase(), id)

@@ -37,7 +37,7 @@ export function findTurn(own: AgentRevision, all: readonly AgentRevision[], rule
     .filter((one) => one.status?.build === undefined && !rules.isStuck(one))
     .concat(own)
     .toSorted((a, b) => compareTexts(ageOf(a), ageOf(b)))
-    // by age already, and sorting is stable
+    // the order is by age already, and sorting is stable
     .map((one) => ({ one, turn: takeTurn(taken, one) }))
     .toSorted((a, b) => a.turn - b.turn);
   return {

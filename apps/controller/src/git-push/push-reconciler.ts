@@ -96,7 +96,7 @@ export class PushReconciler {
       return done();
     }
     const due = this.#due.get(keyText(key));
-    // what a git host announces is no fact: it only brings the next look forward
+    // an announcement of a git host is not trusted: it only brings the next check forward
     const heard = heardOf(deployment);
     if (due?.ref === ref && due.heard === heard && due.atMs > clock.monotonicMs())
       return after(due.atMs - clock.monotonicMs());

@@ -93,7 +93,7 @@ export class WorkspaceReconciler {
     const decision = decided.kind === 'enforce' ? await this.#enforce(decided) : decided;
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
     if (decision.kind === 'ready') await this.#boundAgents(name);
-    // who sees it ready may have the api keep a Secret there at once
+    // the access is granted before the ready status is reported: the api may store a Secret there at once
     if (decision.kind === 'ready') await this.#letApiIn(name);
     await this.#report(workspace, decision);
     // a refusal ends when the other object is deleted, which does not wake this one

@@ -53,7 +53,7 @@ export class LineCompression {
     if (!stream) return this.#sink(bytes);
     await new Promise<void>((resolve, reject) => {
       stream.write(bytes, (error) => {
-        // what the stream still holds is handed out by reading
+        // reading hands out the output that the stream still holds
         while (stream.read() !== null);
         if (error) reject(error);
         else resolve();

@@ -84,7 +84,7 @@ function orExit<T>(code: number, attempt: () => T): T {
 
 /** `agentplane up`: starts the platform over a data folder and stays until it is stopped. */
 export function runUp(flags: UpFlags): void {
-  process.umask(0o077); // of every program that it starts too
+  process.umask(0o077); // the umask applies to every program that it starts too
   const options = orExit(EXIT.usage, () => parseUpOptions(flags));
   const folder = orExit(EXIT.failed, () => openDataFolder(options.dataFolder));
   // the supervisor logs to a file beside the other logs; the terminal is for people

@@ -52,7 +52,7 @@ function parseCertificate({
   if (certificate === undefined || key === undefined)
     throw new Error('--tls-certificate and --tls-key belong together: give both');
   const files = { certificate: resolve(certificate), key: resolve(key) };
-  readServerCertificate(files); // what is wrong with them is said before anything starts
+  readServerCertificate(files); // an invalid certificate or key is reported before anything starts
   return { kind: 'files', files };
 }
 

@@ -20,7 +20,7 @@ export class AbsentOwners {
     const text = ownerText(owner);
     if (text.length > MAX_LETTERS) return;
     const owners = this.#namespaces.get(namespace) ?? new Set();
-    // what was written to last comes last
+    // namespaces are ordered by their last write, the newest last
     this.#namespaces.delete(namespace);
     this.#namespaces.set(namespace, owners.add(text));
     dropOldest(owners, MAX_OWNERS);

@@ -186,7 +186,7 @@ class GarbageCollector {
         const left = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
         await this.#patch(dependent, { ownerReferences: left });
       }
-      // by then the graph knows of these
+      // the graph knows of these patches by the next pass
       if (dependents.length > ORPHANS_IN_A_PASS) return after(100);
       await this.#dropFinalizer(item, ORPHAN);
       return done();

@@ -71,7 +71,7 @@ export class OwnerLookup {
     const ref = await this.#refOf(owner);
     if (!ref) return 'unknown';
     const { namespace } = item.object.metadata;
-    // what belongs to no namespace cannot be owned by what does
+    // an object without a namespace cannot be owned by one in a namespace
     if (ref.namespaced && namespace === undefined) return 'absent';
     const key =
       ref.namespaced && namespace !== undefined ? { namespace, name: owner.name } : { name: owner.name };

@@ -91,7 +91,7 @@ export class Authenticator {
   #lives(resource: string, namespace: string, name: string, uid: string): boolean {
     const found = this.parts.store.get({ resource, namespace, name });
     if (found?.object.metadata.uid !== uid) return false;
-    // what a finalizer keeps is dead all the same once its grace is over
+    // an object that only a finalizer keeps counts as deleted once its grace period is over
     const { deletionTimestamp } = found.object.metadata;
     if (deletionTimestamp === undefined) return true;
     return this.parts.now().getTime() <= new Date(deletionTimestamp).getTime() + DELETION_LEEWAY_MS;

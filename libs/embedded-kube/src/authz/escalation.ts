@@ -84,8 +84,8 @@ export class EscalationCheck {
         name,
         `its rules name ${asked} combinations of verbs and things; at most ${MAX_ATOMS} can be compared with the rights of user ${JSON.stringify(user.username)}: use fewer, or "*"`,
       );
-    // those for any name first: they cover most, and an author of roles may have bound thousands for single
-    // names
+    // rules for any name come first: they cover most, and an author of roles may have bound thousands for
+    // single names
     const own = this.authorizer
       .rules(user, namespace)
       .toSorted((a, b) => Number(a.resourceNames.length > 0) - Number(b.resourceNames.length > 0));

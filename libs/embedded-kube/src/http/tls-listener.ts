@@ -301,7 +301,7 @@ async function writeWhole(
   // bytes: headers that leave with a text are encoded as the text is
   else if (length <= AT_ONCE_BYTES) response.end(Buffer.from(body));
   else {
-    // of a stored object the text is there once, however many clients leave it unread
+    // the text of a stored object is in memory once, however many clients have not read it yet
     response.flushHeaders();
     await writePieces(piecesOf([body]), streams.open(response));
   }

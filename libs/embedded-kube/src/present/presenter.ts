@@ -89,7 +89,7 @@ export class Presenter {
   formOf(stored: StoredObject, isFirst: boolean): string | undefined {
     if (this.#isAsStored(stored)) return undefined;
     const version = this.format.kind === 'object' ? '' : this.format.version;
-    const second = Math.floor(this.now().getTime() / 1000); // of ages
+    const second = Math.floor(this.now().getTime() / 1000); // tables show ages in seconds
     const table = this.#table ? [this.includeObject, isFirst, second] : [];
     return [this.#apiVersion, this.format.kind, version, ...table].join(' ');
   }

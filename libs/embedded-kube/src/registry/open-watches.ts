@@ -50,7 +50,7 @@ export class OpenWatches {
       this.#namespaces.get(namespace) ??
       new UserRequests(OF_NAMESPACE, { what, who: `the users who watch namespace ${namespace}` });
     requests.begin(user, ended);
-    if (requests.isEmpty) return; // those of the platform are not counted
+    if (requests.isEmpty) return; // watches of the platform are not counted
     this.#namespaces.set(namespace, requests);
     ended.addEventListener('abort', () => void (requests.isEmpty && this.#namespaces.delete(namespace)), {
       once: true,

@@ -53,7 +53,8 @@ export function serviceAccountToken(
       const reference = recordAt(request, 'spec', 'boundObjectRef');
       const node = nodeOf(context.user);
       if (node !== undefined) checkNodeRequest(context, { node, reference, audiences: given }, store);
-      // as a real API server with a longest life for tokens: the answer says what became of the wish
+      // a real API server with a maximum token lifetime does the same: the answer reports the lifetime that
+      // was granted
       const expirationSeconds = node === undefined ? asked : Math.min(asked, MAX_NODE_SECONDS);
       const boundTo = boundObject(context, reference, store);
       const now = clock.now();

@@ -189,7 +189,7 @@ class Watch {
   #textOf(change: StoredChange): string | undefined {
     const type = selectedChange(change, this.request.selection);
     if (type === undefined) return undefined;
-    // what leaves a selection is shown as it last matched, with the revision of the change
+    // an object that leaves a selection is shown as it last matched, with the revision of the change
     const isLeaving = type === 'DELETED' && change.type !== 'DELETED' && change.before !== undefined;
     return this.#text(type, isLeaving ? asLeft(change) : change.after);
   }

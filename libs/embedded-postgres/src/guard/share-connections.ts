@@ -43,10 +43,11 @@ const most = ({ connections }: GuestRole): number => (connections < 0 ? Infinity
 const isLowered = (role: GuestRole): boolean => role.limit >= 0 && role.limit < most(role);
 
 /**
- * Whose sessions have to end so that a workspace which holds none finds connections, and how many the roles of those
- * that lost some may have until then. From the workspace that holds most, of its role that holds most, the most idle
- * one: so what is left is as even as it can be. Limits of such a workspace add up to what it holds and its part of what
- * is free beyond the reserve; they are as they were once half of all is free, or no other workspace has a role.
+ * Selects the sessions that have to end so that a workspace without connections gets some, and the limits of
+ * the roles of workspaces that lost sessions. Each session is the most idle one of the largest role of the
+ * workspace that holds most, so that the rest is distributed as evenly as possible. The limits of such a
+ * workspace add up to its connections and its part of the free ones beyond the reserve; they are restored
+ * once half of all connections are free, or no other workspace has a role.
  */
 export function shareConnections({ sessions, roles, free, reserve, mayRestore }: Occupation): Shares {
   const workspaces = holdersOf(sessions, roles);

@@ -63,7 +63,7 @@ export function runProgram(request: ProgramRequest): Promise<ProgramEnd> {
       stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-KEPT_CHARACTERS)));
     if (onLine) createInterface({ input: reportsOnError ? child.stderr : child.stdout }).on('line', onLine);
     child.on('error', reject);
-    // what it left behind may hold its output open
+    // processes that the program left behind may hold its output open
     if (user) child.on('exit', () => endAll(user));
     child.on('close', (code) => resolve({ code, output }));
   });

@@ -64,7 +64,8 @@ function oneVersionErrors(version: JsonObject, index: number, count: number): re
   const schema = at(version, 'schema', 'openAPIV3Schema');
   if (!isJsonObject(schema)) errors.push(required(`${path}.schema.openAPIV3Schema`));
   else {
-    // with one version Kubernetes reports its schema where the schema of all versions used to be
+    // a resource with one version has its schema errors reported at the former place of the schema of all
+    // versions
     const root = count === 1 ? 'spec.validation.openAPIV3Schema' : `${path}.schema.openAPIV3Schema`;
     if (schema['nullable'] === true)
       errors.push(forbidden(`${root}.nullable`, 'nullable cannot be true at the root'));

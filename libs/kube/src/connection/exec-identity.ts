@@ -116,7 +116,7 @@ function parseCredential(command: string, printed: string): Credential {
   try {
     status = (JSON.parse(printed) as { readonly status?: Credential }).status;
   } catch {
-    // what it printed may hold a token
+    // its output is not part of the message: it may hold a token
     throw new Error(`the exec plugin ${command} failed: it printed no JSON`);
   }
   if (!status?.token && !(status?.clientCertificateData && status.clientKeyData))

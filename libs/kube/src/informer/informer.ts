@@ -176,7 +176,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
       this.#options.log.debug(fields, 'the watch is too old, listing again');
       await this.#wait(this.#relistPause);
     } else {
-      // what could not be read as an event would come again from the same version: a list steps over it
+      // an event that could not be read would come again from the same version: a list steps over it
       if (!(error instanceof KubeApiError || error instanceof KubeUnreachableError)) this.#mustList = true;
       // one broken connection is everyday life
       if (this.#pause.failures > 0) this.#trouble.failed(this.ref.plural, fields.problem);

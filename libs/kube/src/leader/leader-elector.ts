@@ -121,7 +121,7 @@ export class LeaderElector implements Stoppable {
       }
       this.#lookedAtMs = this.#clock.monotonicMs();
       this.#countAwake();
-      // who has just read that it still holds the lease renews it next, however long that took
+      // a leader that has just read that it still holds the lease renews it next, however long the read took
       const hasSeenLease = this.#lease !== before;
       if (!hasSeenLease && this.#awakeWithoutRenewalMs > (this.#options.renewDeadlineMs ?? 10_000))
         this.#lose('the lease could not be renewed');

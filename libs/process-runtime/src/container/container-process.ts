@@ -131,7 +131,7 @@ export class ContainerProcess {
     child.once('exit', (code, signal) => {
       this.#hasEnded = true;
       ContainerProcess.#running.delete(this);
-      for (const stream of [stdout, stderr]) stream?.resume(); // what is left is little
+      for (const stream of [stdout, stderr]) stream?.resume(); // the rest of the output is small
       const killed: Promise<Left> = pid === undefined ? Promise.resolve({}) : this.#killRest(pid);
       this.#channel?.destroy(); // its end would never be seen: the pipe has no reader
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
@@ -176,7 +176,7 @@ export class ContainerProcess {
       isLikely: (other: number) => this.#isLikely(other),
     };
     try {
-      tryKill(pid, true); // those of it that refuse are found below, as all of its session
+      tryKill(pid, true); // session members that refuse are found below
       for (let round = 0; ; round++) {
         const { marked, unclear } = await markedProcesses(ATTEMPT_MARKER, this.#attempt, options);
         unread = unclear;

@@ -380,7 +380,7 @@ export class ContainerRunner {
     const startedAt = before?.state?.running?.startedAt;
     const lost: Termination = {
       exitCode: 137,
-      // as a kubelet's: nothing is known of how it ended
+      // a kubelet uses this reason too: how the container ended is unknown
       reason: 'ContainerStatusUnknown',
       message: 'The node was restarted while this container ran.',
       ...(startedAt === undefined ? {} : { startedAt }),

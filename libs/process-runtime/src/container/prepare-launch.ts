@@ -60,7 +60,7 @@ export async function prepareLaunch(
   const expander = new Expander();
   const [wanted, sockets] = await Promise.all([
     resolveEnvironment(context.client, pod, container, expander),
-    // by a process of its own, which takes as long as the server does
+    // both run at once: the process that opens the sockets takes as long as the server's answers
     holdSockets(context, container, surroundings),
   ]);
   const environment = {

@@ -7,7 +7,7 @@ export class RestartBackoff {
   readonly #backoff: Backoff;
 
   constructor(clock: Clock) {
-    // as a kubelet's: without jitter
+    // a kubelet has no jitter either
     this.#backoff = new Backoff(clock, { firstMs: 1_000, longestMs: LONGEST_MS, jitter: 0 });
   }
 

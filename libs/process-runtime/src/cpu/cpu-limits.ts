@@ -54,7 +54,7 @@ function openFolder(folder: string, place: CgroupPlace): void {
       writeFileSync(join(folder, 'cgroup.subtree_control'), '+cpu');
     }
     removeGroups(folder);
-    // whether a bound and a process are taken shows with the first
+    // the first group shows if CPU limits and processes are accepted
     const probe = makeGroup(folder, place, 1);
     try {
       readFileSync(join(probe, 'cgroup.procs'));

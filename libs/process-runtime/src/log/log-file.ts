@@ -79,7 +79,7 @@ export class LogFile {
     const end = text.lastIndexOf('\n') + 1;
     const rest = text.slice(end);
     this.#unfinished[stream] = rest.length > MAX_LINE_BYTES ? '' : rest;
-    // what comes at once has one time
+    // lines that arrive in one chunk get the same time
     const time = this.#clock.now().toISOString();
     const lines = text.slice(0, end).split('\n').slice(0, -1);
     const entries = lines.map((line) => `${time} ${stream} F ${line}\n`);

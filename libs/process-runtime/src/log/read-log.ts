@@ -78,7 +78,7 @@ export async function* readLog(
     while (query.follow && live && !signal.aborted && !limit.isReached) {
       const { isClosed: wasClosed, rotations } = live;
       const file = opened.files.at(-1);
-      // what came before a rotation is in the file that is open, whatever its name is now
+      // lines from before a rotation are in the open file, even after it was renamed
       for await (const { text, end } of file ? piecesOf({ file, start: position, end: Infinity }) : []) {
         yield* limit.pass(entriesOf(text, query).join(''));
         position = end;

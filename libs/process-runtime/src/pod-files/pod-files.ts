@@ -109,7 +109,7 @@ export class PodFiles {
   emptyVolume(name: string): string {
     const all = join(this.folder, EMPTY);
     const folder = join(all, name);
-    // whatever its user made of it since stays
+    // an existing entry stays as the pod's user left it
     if (lstatSync(folder, { throwIfNoEntry: false })) return folder;
     mkdirSync(all, { recursive: true, mode: 0o711 });
     // all containers of the pod have one user, and other pods none of its files

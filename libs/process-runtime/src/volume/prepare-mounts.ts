@@ -123,7 +123,7 @@ function partOf({ subPath, subPathExpr }: VolumeMount, expand: (text: string) =>
 /** Path whose existing part has no links: in the root of a container they would lead to the machine's. */
 function targetOf(mountPath: string, user: PodUser, budget: PartBudget): string {
   const target = resolvedTarget(mountPath, user, budget);
-  // those that do not exist are made, each after a look at it
+  // the folders of the path count too: those that do not exist are made, each after one check
   budget.left -= target.split('/').length;
   if (budget.left >= 0) return target;
   throw tooManyParts();

@@ -208,7 +208,7 @@ export class ExportProgressTable implements ExportProgress {
 
   async finishUnlessLast(runUid: string, attempt: number, exportUid: string, runs: number): Promise<boolean> {
     return inTransaction(this.#connections, async (connection) => {
-      // of two runs that end at one moment the second one counts the first
+      // the lock makes the second of two runs that end at the same time count the first
       await connection.query('SELECT FROM export_fences WHERE export_uid = $1 FOR UPDATE', [exportUid]);
       const { rows } = await connection.query<{ others: number }>(
         `SELECT count(*)::integer AS others FROM export_progress

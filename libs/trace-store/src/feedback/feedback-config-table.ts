@@ -29,7 +29,7 @@ export class FeedbackConfigTable implements FeedbackConfigs {
     { key, config, isLowerScoreBetter }: Parameters<FeedbackConfigs['ensure']>[1],
   ): Promise<FeedbackConfig> {
     return inTransaction(this.pool, async (client) => {
-      // those of one tenant are counted one after another
+      // the lock makes concurrent inserts of one tenant count one after another
       await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [CONFIGS_LOCK, tenantId]);
       const found = await findOne(client, tenantId, key);
       if (found) return found;

@@ -41,7 +41,7 @@ export class SettingValues implements SqlValues {
 
   bind(type: SqlType | `${SqlType}[]`, value: string): string {
     const name = settingName(placeOf(this.#places, type, value));
-    // as a subquery it is read once, not for each row; the second cast keeps ANY from taking it for a set of rows
+    // a subquery is read once, not for each row; the second cast keeps ANY from taking it for a set of rows
     return `(SELECT current_setting('${name}')::${type})::${type}`;
   }
 

@@ -99,7 +99,7 @@ export class ProjectRemoval implements TenantWork {
       );
       if (rowCount === REMOVED_AT_ONCE) return false;
     }
-    // those that wait for their runs
+    // attachments that wait for their runs are removed too
     await removeAttachmentsOfProject(this.pool, tenantId, projectId);
     return true;
   }

@@ -164,7 +164,7 @@ async function gatherThreads(
         FROM (SELECT a.start_time FROM a ORDER BY a.start_time DESC LIMIT 1 OFFSET ${offset}) k`;
   // an offset behind the last thread has no time to begin at
   const passed = 'coalesce((SELECT k.passed FROM k), 0)';
-  // of those that began with the cursor, any may be of a page before
+  // threads that began at the time of the cursor may be on an earlier page
   const more = after ? ' + (SELECT count(*) FROM a, k WHERE a.start_time = k.start_time)' : '';
   const { rows } = await db.query<RootRow>({
     text: `WITH a AS MATERIALIZED (

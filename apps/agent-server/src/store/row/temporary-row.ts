@@ -27,7 +27,8 @@ export class TemporaryRow {
 
 function rowText({ scope, run, queueing }: TemporarySubmission): string {
   const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
-  // as a text: extracting rows from JSON decodes their contents, and inputs may hold NUL and lone surrogates
+  // kwargs are passed as text: extracting rows from JSON decodes their contents, and inputs may hold NUL and
+  // lone surrogates
   const kwargsText = jsonText(run.kwargs);
   const kwargs = JSON.stringify(kwargsText);
   return (

@@ -145,7 +145,7 @@ async function fill(
   await writing.query(`LOCK TABLE ${names.join(', ')} IN SHARE ROW EXCLUSIVE MODE`);
   await requireEmpty(writing, tables);
   for (const name of Object.keys(WRITTEN_AT_START)) await writing.query(`DELETE FROM ${name}`);
-  // what they would write is copied
+  // the rows that triggers would write are copied
   const acting = tables.filter(({ hasTriggers }) => hasTriggers);
   for (const { name } of acting) await switchTriggers(writing, name, 'DISABLE');
   const counted: CountedTable[] = [];
