@@ -119,7 +119,7 @@ export class ImageStore {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
     for (const one of [this.#folder, this.#closed.folder, this.#packages.shared]) await removePartials(one);
     await inPartial(this.#folder, async (own) => {
-      // as deep as its final place: links to packages are relative
+      // the folder is as deep as its final place, since links to packages are relative
       const partial = namespaces ? join(own, 'content') : own;
       if (namespaces) await this.#closed.make();
       await mkdir(own, { mode: 0o700 });

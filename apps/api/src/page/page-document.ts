@@ -14,7 +14,7 @@ function hashOf(text: string): string {
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src ${hashOf(PAGE_STYLE)}; script-src ${hashOf(PAGE_SCRIPT)}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
-  // with no-referrer, a browser would not send the origin of a form
+  // a browser with no-referrer would not send the origin of a form
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'x-robots-tag': 'noindex',

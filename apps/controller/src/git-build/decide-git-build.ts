@@ -88,7 +88,7 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
         'builds from git need the image store of one machine or a registry, and this controller has neither; set builds.registry of the chart, or build an image and deploy it as external_image',
     };
   const elapsedMs = now.getTime() - Date.parse(build?.startedAt ?? '');
-  // whatever keeps it from its end: its place may have been given to another
+  // its place may have been given to another build, whatever delays it
   if (elapsedMs > longestPlaceMs(timeoutMs))
     return {
       kind: 'fail',
