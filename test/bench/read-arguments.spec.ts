@@ -20,8 +20,18 @@ function bench(...words: readonly string[]): Promise<Ended> {
 }
 
 const NAMES = [
-  ...['cold-start', 'dashboard', 'export', 'agent-server', 'agent-memory', 'run-logs', 'store'],
-  ...['stalled-readers', 'nest', 'trace-store', 'scale-to-zero', 'control-plane'],
+  'cold-start',
+  'dashboard',
+  'export',
+  'agent-server',
+  'agent-memory',
+  'run-logs',
+  'store',
+  'stalled-readers',
+  'nest',
+  'trace-store',
+  'scale-to-zero',
+  'control-plane',
 ];
 
 describe('a benchmark', () => {

@@ -17,17 +17,21 @@ const binary = findHelm();
 const kubectlBinary = findBuiltKubectl();
 
 const LISTENER: Listener = {
-  ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
+  apiVersion: 'agentplane.dev/v1alpha1',
+  kind: 'Listener',
   metadata: { name: 'l', namespace: 'n' },
   spec: { computeType: 'cluster', computeId: 'c' },
 };
 
 const BUILD = {
   revision: {
-    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentRevision' },
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'AgentRevision',
     metadata: { name: 'a-00001', namespace: 'ws-x', uid: '0a1b2c3d-0000-4000-8000-00000000000e' },
     spec: {
-      ...{ source: 'git_host', deploymentName: 'a', listenerName: 'default' },
+      source: 'git_host',
+      deploymentName: 'a',
+      listenerName: 'default',
       git: { repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
     },
   } as AgentRevision,
@@ -172,7 +176,10 @@ if (!binary) leaveOut('helm');
     };
     const manifest = buildRemoteListener(listener, {
       hub: { server: 'https://hub', token: 't' },
-      ...{ idleKey: 'k', image: 'i', addresses: 'cluster-dns', agentsNonRoot: true },
+      idleKey: 'k',
+      image: 'i',
+      addresses: 'cluster-dns',
+      agentsNonRoot: true,
     }) as readonly Rendered[];
     const rulesOf = (of: readonly Rendered[]): unknown[] =>
       of.filter(({ kind }) => kind === 'Role').map(({ rules }) => rules);
@@ -291,25 +298,33 @@ if (!binary) leaveOut('helm');
         .map(({ name: key, value = 'x' }) => [key, value]) ?? [];
     const controller = loadConfig(CONTROLLER, Object.fromEntries(env('controller')));
     expect(controller).toMatchObject({
-      ...{ buildRegistry: 'registry.example.com/team/agents', buildNamespace: 'agentplane-builds' },
-      ...{
-        buildPushSecret: 'push',
-        buildPullSecret: 'pull',
-        buildRegistryInsecure: true,
-        buildRegistryCa: 'PEM',
-      },
-      ...{ buildBase: 'registry.example.com/base:1', buildPythonBase: 'registry.example.com/python-base:1' },
-      ...{ builds: 2, buildTimeoutMs: 900_000, buildMemoryMb: 2048, buildImageMegabytes: 2048 },
-      ...{ npmRegistry: 'https://npm.example.com/', pythonIndex: 'https://pypi.example.com/simple' },
+      buildRegistry: 'registry.example.com/team/agents',
+      buildNamespace: 'agentplane-builds',
+      buildPushSecret: 'push',
+      buildPullSecret: 'pull',
+      buildRegistryInsecure: true,
+      buildRegistryCa: 'PEM',
+      buildBase: 'registry.example.com/base:1',
+      buildPythonBase: 'registry.example.com/python-base:1',
+      builds: 2,
+      buildTimeoutMs: 900_000,
+      buildMemoryMb: 2048,
+      buildImageMegabytes: 2048,
+      npmRegistry: 'https://npm.example.com/',
+      pythonIndex: 'https://pypi.example.com/simple',
     });
     expect(loadConfig(API, Object.fromEntries(env('api'))).buildNamespace).toBe('agentplane-builds');
     const inside = objects.filter(({ metadata }) => metadata.namespace === 'agentplane-builds');
     expect(inside.map(({ kind }) => kind).sort()).toEqual([
-      ...['LimitRange', 'NetworkPolicy', 'ResourceQuota', 'RoleBinding'],
+      'LimitRange',
+      'NetworkPolicy',
+      'ResourceQuota',
+      'RoleBinding',
     ]);
     const namespace = objects.find(({ kind }) => kind === 'Namespace');
     expect(namespace?.metadata).toMatchObject({
-      ...{ name: 'agentplane-builds', annotations: { 'helm.sh/resource-policy': 'keep' } },
+      name: 'agentplane-builds',
+      annotations: { 'helm.sh/resource-policy': 'keep' },
       labels: { 'pod-security.kubernetes.io/enforce': 'restricted' },
     });
     const binding = inside.find(({ kind }) => kind === 'RoleBinding');
@@ -327,11 +342,18 @@ if (!binary) leaveOut('helm');
       { port: 53, protocol: 'TCP' },
     ];
     const v4 = [
-      ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32', '169.254.0.0/16'],
-      ...['172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16'],
+      '10.0.0.0/8',
+      '100.64.0.0/10',
+      '127.0.0.0/8',
+      '168.63.129.16/32',
+      '169.254.0.0/16',
+      '172.16.0.0/12',
+      '192.0.0.0/24',
+      '192.168.0.0/16',
     ];
     expect(policy?.spec).toEqual({
-      ...{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+      podSelector: {},
+      policyTypes: ['Ingress', 'Egress'],
       egress: [
         {
           ports: DNS,
@@ -378,8 +400,10 @@ if (!binary) leaveOut('helm');
     const settings = platformSettings(loadConfig(CONTROLLER, Object.fromEntries(env)));
     const listener = buildListenerObjects(LISTENER, settings).deployment.spec.template;
     const placed = {
-      ...{ nodeSelector: { pool: 'p' }, priorityClassName: 'system-cluster-critical' },
-      ...{ tolerations: [{ key: 'k', operator: 'Exists' }], affinity: { nodeAffinity: {} } },
+      nodeSelector: { pool: 'p' },
+      priorityClassName: 'system-cluster-critical',
+      tolerations: [{ key: 'k', operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
       imagePullSecrets: [{ name: 'registry' }],
     };
     for (const template of [api, listener]) {
@@ -487,7 +511,9 @@ if (!binary) leaveOut('helm');
       });
       expect(answer).toMatchObject({ code: 0, stderr: '' });
       const pod = {
-        ...{ apiVersion: 'v1', kind: 'Pod', spec: job.spec.template.spec },
+        apiVersion: 'v1',
+        kind: 'Pod',
+        spec: job.spec.template.spec,
         metadata: { name: 'p', namespace: 'agentplane-builds' },
       };
       const made = await kubectl.try(['create', '--dry-run=server', '-f', '-'], {
@@ -528,15 +554,20 @@ if (!binary) leaveOut('helm');
       const ours = ['app.kubernetes.io/managed-by=agentplane'];
       const as = (account: string): string => `--as=system:serviceaccount:plane:${account}`;
       const secret = (name: string, type = 'Opaque'): Rendered & { readonly type: string } => ({
-        ...{ apiVersion: 'v1', kind: 'Secret', type },
+        apiVersion: 'v1',
+        kind: 'Secret',
+        type,
         metadata: { name, annotations: { 'kubernetes.io/service-account.name': 'default' } },
       });
       const namespace = (name: string, managedBy: string) => ({
-        ...{ apiVersion: 'v1', kind: 'Namespace' },
+        apiVersion: 'v1',
+        kind: 'Namespace',
         metadata: { name, labels: { 'app.kubernetes.io/managed-by': managedBy } },
       });
       const deployment = {
-        ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' } },
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'd' },
         spec: {
           selector: { matchLabels: { a: 'b' } },
           template: {
@@ -546,7 +577,9 @@ if (!binary) leaveOut('helm');
         },
       };
       const binding = {
-        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: { name: 'b' } },
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'b' },
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'agentplane-api-logs' },
         subjects: [{ kind: 'ServiceAccount', name: 'api', namespace: 'plane' }],
       };
@@ -614,7 +647,9 @@ if (!binary) leaveOut('helm');
           /cannot get resource "secrets"/,
         );
         const policy = {
-          ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', spec: { podSelector: {} } },
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'NetworkPolicy',
+          spec: { podSelector: {} },
           metadata: { name: 'fence', namespace: 'of-others' },
         };
         await kubectl.run(['create', '-f', '-'], { input: JSON.stringify(policy) });

@@ -32,7 +32,12 @@ describe('dashboard of the chart', () => {
   it('has panels for every part of the platform', () => {
     const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title);
     expect(rows).toEqual([
-      ...['Platform', 'REST interface', 'Traces', 'Reconciling', 'Exports', 'Agents in $namespace'],
+      'Platform',
+      'REST interface',
+      'Traces',
+      'Reconciling',
+      'Exports',
+      'Agents in $namespace',
       'Processes',
     ]);
     expect(queries.length).toBeGreaterThan(30);

@@ -85,7 +85,8 @@ interface IngressSpec {
     const message = `or a dot at either end, but has "${domain}"`;
     expect([code, text]).toEqual([1, expect.stringContaining(message)]);
     const environment = {
-      ...{ AGENTPLANE_DATABASE_URI: 'x', AGENTPLANE_PUBLIC_URL: 'https://plane.example.com' },
+      AGENTPLANE_DATABASE_URI: 'x',
+      AGENTPLANE_PUBLIC_URL: 'https://plane.example.com',
       AGENTPLANE_ROUTE_DOMAINS: domain,
     };
     expect(() => loadConfig(API, environment)).toThrow(message);

@@ -16,7 +16,9 @@ const isThere = existsSync(kubeconform) && existsSync(openapi);
 const POD = { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: 2, memory: '1Gi' } } }] };
 const SERVICE = { apiVersion: 'v1', kind: 'Service', metadata: { name: 's' } };
 const DEPLOYMENT = {
-  ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' } },
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'd' },
   spec: { selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } }, spec: POD } },
 };
 const AGENT = { apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', metadata: { name: 'a' } };

@@ -32,14 +32,16 @@ interface Template {
 function podOf(namespace: string, { metadata: { labels = {} }, spec }: Template): NetworkPod {
   const ports = spec.containers.flatMap(({ ports: of = [] }) => of);
   return {
-    ...{ namespace, labels },
+    namespace,
+    labels,
     ports: Object.fromEntries(ports.map(({ name = '', containerPort }) => [name, containerPort])),
   };
 }
 
 function deploymentOf(name: string, labels: Readonly<Record<string, string>> = {}): AgentDeployment {
   return {
-    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment' },
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'AgentDeployment',
     metadata: { name, namespace: WORKSPACE, uid: name },
     spec: {
       source: 'external_image',
@@ -51,10 +53,14 @@ function deploymentOf(name: string, labels: Readonly<Record<string, string>> = {
 
 function revisionOf(deploymentName: string): AgentRevision {
   return {
-    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentRevision' },
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'AgentRevision',
     metadata: { name: `${deploymentName}-00001`, namespace: WORKSPACE, uid: 'u' },
     spec: {
-      ...{ source: 'external_image', deploymentName, listenerName: 'default', envSecretName: 'e' },
+      source: 'external_image',
+      deploymentName,
+      listenerName: 'default',
+      envSecretName: 'e',
       resourceSpec: { queueMinScale: 1 },
     },
     status: { image: 'i' },

@@ -49,8 +49,14 @@ if (!binary) leaveOut('helm');
     // a controller manager would
     await kubectl.run(['-n', 'plane', 'create', 'serviceaccount', 'default']);
     await kubectl.run([
-      ...['-n', 'plane', 'create', 'secret', 'generic', 'postgres'],
-      ...[`--from-literal=uri=${databaseUri}`, `--from-literal=admin-uri=${databaseUri}`],
+      '-n',
+      'plane',
+      'create',
+      'secret',
+      'generic',
+      'postgres',
+      `--from-literal=uri=${databaseUri}`,
+      `--from-literal=admin-uri=${databaseUri}`,
     ]);
     objects = new Helm(binary ?? '', folder).render({ database: { existingSecret: 'postgres' } });
     const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
@@ -87,7 +93,9 @@ if (!binary) leaveOut('helm');
     const token = (await kubectl.run(['-n', 'plane', 'create', 'token', account])).trim();
     const path = join(folder, `${account}.kubeconfig`);
     const config = {
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'x' },
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'x',
       clusters: [{ name: 'c', cluster: { server: server.url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'u', user: { token } }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'plane' } }],

@@ -330,14 +330,17 @@ describe('agentplane with a platform', () => {
       );
       const none = await attempt('get', 'adep', '-n', 'agentplane-system');
       expect([none.code, none.output, none.complaint]).toEqual([
-        ...[0, '', 'No agentdeployments found in namespace agentplane-system.\n'],
+        0,
+        '',
+        'No agentdeployments found in namespace agentplane-system.\n',
       ]);
     });
 
     it('lists no more of a kind than asked for', async () => {
       const names = (await run('get', 'arev,adep', '--limit', '1', '-o', 'name')).trimEnd().split('\n');
       expect(names.map((name) => name.split('/')[0])).toEqual([
-        ...['agentrevision.agentplane.dev', 'agentdeployment.agentplane.dev'],
+        'agentrevision.agentplane.dev',
+        'agentdeployment.agentplane.dev',
       ]);
       expect((await run('get', 'arev', '--limit', '2')).trimEnd().split('\n')).toHaveLength(3);
     });
@@ -384,9 +387,8 @@ describe('agentplane with a platform', () => {
     it('replaces the secrets of a deployment, and shows their names', async () => {
       const file = join(folder, 'keys.env');
       writeFileSync(file, 'OPENAI_API_KEY="hidden words"\nOTHER=hidden\n');
-      expect(await run('secrets', 'set', 'sample-agent', '-f', file)).toMatch(
-        /^sample-agent has 2 secrets: OPENAI_API_KEY, OTHER\nsample-agent serves at http/,
-      );
+      const done = /^sample-agent has 2 secrets: OPENAI_API_KEY, OTHER\nsample-agent serves at http/;
+      expect(await run('secrets', 'set', 'sample-agent', '-f', file)).toMatch(done);
       expect(await run('secrets', 'list', 'sample-agent')).toBe('NAME\nOPENAI_API_KEY\nOTHER\n');
       const { code, complaint } = await attempt('secrets', 'set', 'sample-agent');
       expect([code, complaint]).toEqual([2, expect.stringContaining('-f FILE')]);
@@ -396,13 +398,10 @@ describe('agentplane with a platform', () => {
   describe('delete', () => {
     it('says what would be lost, and deletes with --yes', async () => {
       const asked = await attempt('delete', 'adep', 'from-file');
-      expect([asked.code, asked.complaint]).toEqual([
-        2,
-        expect.stringMatching(/from-file was not deleted: .*database.*--yes deletes it/),
-      ]);
-      expect(await run('delete', 'adep/from-file', '--yes')).toBe(
-        'agentdeployment.agentplane.dev/from-file deleted\n',
-      );
+      const lost = expect.stringMatching(/from-file was not deleted: .*database.*--yes deletes it/);
+      expect([asked.code, asked.complaint]).toEqual([2, lost]);
+      const deleted = 'agentdeployment.agentplane.dev/from-file deleted\n';
+      expect(await run('delete', 'adep/from-file', '--yes')).toBe(deleted);
       expect((await attempt('get', 'adep', 'from-file')).code).toBe(3);
       expect((await attempt('delete', 'adep', 'from-file', '--yes')).code).toBe(3);
       expect(await run('delete', 'cm', 'watched', '--yes')).toBe('configmap/watched deleted\n');
@@ -419,9 +418,8 @@ describe('agentplane with a platform', () => {
     });
 
     it('offers nothing where nothing answers', async () => {
-      const { code, output, complaint } = await agentplane([
-        ...['complete-names', 'deployment', '--data', join(folder, 'nothing')],
-      ]);
+      const nothing = join(folder, 'nothing');
+      const { code, output, complaint } = await agentplane(['complete-names', 'key', '--data', nothing]);
       expect([code, output, complaint]).toEqual([0, '', '']);
     });
   });
@@ -566,13 +564,15 @@ describe('agentplane with a platform', () => {
       await send([
         { ...root, ...times, inputs: { question: 'why\u001b[2J' } },
         {
-          ...{ ...root, id: child, parent_run_id: trace, name: 'model', run_type: 'llm' },
-          ...{
-            ...times,
-            start_time: start + 1_000,
-            error: 'first line\nsecond',
-            outputs: { usage_metadata },
-          },
+          ...root,
+          id: child,
+          parent_run_id: trace,
+          name: 'model',
+          run_type: 'llm',
+          ...times,
+          start_time: start + 1_000,
+          error: 'first line\nsecond',
+          outputs: { usage_metadata },
         },
       ]);
       const listed = await run('traces', 'list', '--project', project);
@@ -593,16 +593,17 @@ describe('agentplane with a platform', () => {
       const values = await run('traces', 'show', trace, '--values');
       expect(values).toContain('question: "why\\e[2J"');
       const following = startAgentplane([
-        ...['traces', 'tail', '--project', project],
+        'traces',
+        'tail',
+        '--project',
+        project,
         '--data',
         platform.dataFolder,
       ]);
       const later = randomUUID();
       const now = { start_time: Date.now(), end_time: Date.now() + 5_000 };
       await send([{ ...root, ...now, id: later, trace_id: later }]);
-      await waitFor(() => following.output().includes(later), {
-        what: 'the line of the trace',
-      });
+      await waitFor(() => following.output().includes(later), { what: 'the line of the trace' });
       expect(following.output()).not.toContain(trace);
       expect(await following.stop()).not.toBe(1);
     });
@@ -621,8 +622,13 @@ describe('agentplane with a platform', () => {
       const { restUrl, apiKey } = platform.credentials;
       const [id, project] = [randomUUID(), 'priced'];
       const call = {
-        ...{ id, trace_id: id, name: 'call', run_type: 'llm', session_name: project },
-        ...{ start_time: Date.now() - 60_000, end_time: Date.now() },
+        id,
+        trace_id: id,
+        name: 'call',
+        run_type: 'llm',
+        session_name: project,
+        start_time: Date.now() - 60_000,
+        end_time: Date.now(),
         extra: { metadata: { ls_model_name: 'house-large', ls_provider: 'acme' } },
         outputs: { usage_metadata: { input_tokens: 1_000, output_tokens: 100 } },
       };
@@ -774,9 +780,7 @@ describe('agentplane with a platform', () => {
       const window = ['--from', '2026-05-01', '--to', '2026-05-02'];
       const words = ['export', 'create', 'doomed', '--project', 'none', ...window, '--wait'];
       const ended = attempt(...words);
-      await waitFor(async () => (await attempt('get', 'bx', 'doomed')).code === 0, {
-        what: 'the export',
-      });
+      await waitFor(async () => (await attempt('get', 'bx', 'doomed')).code === 0, { what: 'the export' });
       await client.merge(
         RESOURCES.BulkExport,
         { name: 'doomed', namespace: platform.namespace },

@@ -92,16 +92,20 @@ describe('agentplane with a deployment', () => {
     const findings = JSON.parse(output) as { check: string; state: string; advice: string }[];
     expect(findings.map(({ check }) => check)).toEqual(
       expect.arrayContaining([
-        ...['node', 'memory', 'disk', 'user namespaces', 'git', 'python', 'podman'],
-        ...[
-          'supervisor',
-          'rest',
-          'postgres',
-          'object-store',
-          'program/controller',
-          'kubernetes',
-          'listener/default',
-        ],
+        'node',
+        'memory',
+        'disk',
+        'user namespaces',
+        'git',
+        'python',
+        'podman',
+        'supervisor',
+        'rest',
+        'postgres',
+        'object-store',
+        'program/controller',
+        'kubernetes',
+        'listener/default',
       ]),
     );
     expect(code).toBe(findings.some(({ state }) => state === 'failed') ? 1 : 0);

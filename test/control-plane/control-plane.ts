@@ -313,7 +313,11 @@ export class ControlPlane {
   /** `local`: a bucket in an object store that is there. */
   async #addDestination(): Promise<void> {
     this.#store = await startObjectStore({
-      ...{ folder: join(this.#surroundings.folder, 'store'), host: '127.0.0.1', port: 0, log, ...STORE_KEYS },
+      folder: join(this.#surroundings.folder, 'store'),
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      ...STORE_KEYS,
       buckets: ['exports'],
       fault: (target) => this.fault?.(target),
     });

@@ -42,7 +42,9 @@ describe('the failure table of destinations', () => {
         'POST',
         {},
         {
-          ...{ destination_type: 'object_store', display_name: 'requested', credentials },
+          destination_type: 'object_store',
+          display_name: 'requested',
+          credentials,
           config: { bucket_name: config.bucketName, endpoint_url: config.endpointUrl },
         },
       );

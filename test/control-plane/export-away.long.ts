@@ -42,7 +42,7 @@ describe('an export without its API server', () => {
       await exports.node.kill(name);
       release();
       await waitFor(async () => (await Promise.all(uids.map(progressOf))).includes('completed'), {
-        ...{ what: 'the other worker to complete its day' },
+        what: 'the other worker to complete its day',
       });
       // reading is from memory
       const shown = await exports.rest<readonly { readonly id: string; readonly status: string }[]>('');

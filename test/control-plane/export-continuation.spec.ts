@@ -55,7 +55,9 @@ describe('an export that continues another', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
       controller: {
         AGENTPLANE_EXPORT_CONCURRENT_RUNS: '1',
@@ -109,8 +111,11 @@ describe('an export that continues another', () => {
 
   async function begin(more: Partial<BulkExportSpec> = {}, object = name): Promise<string> {
     const spec = {
-      ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId }, formatVersion: 'v2_beta' },
-      ...{ startTime: `${DAYS[0]}T00:00:00Z`, endTime: '2026-05-04T00:00:00Z' },
+      destinationRef: { name: 'local' },
+      tracingProject: { id: projectId },
+      formatVersion: 'v2_beta',
+      startTime: `${DAYS[0]}T00:00:00Z`,
+      endTime: '2026-05-04T00:00:00Z',
       ...more,
     };
     const made = await plane.client.create(RESOURCES.BulkExport, {
@@ -221,8 +226,11 @@ describe('an export that continues another', () => {
     expect(shown.rows_exported).toBe(DAYS.length * RUNS_PER_DAY);
     // one of three files of the second day was there, none of the third
     expect(keys.map((one) => /day=.*/.exec(one)?.[0])).toEqual([
-      ...['day=2/part-00002.parquet', 'day=2/part-00003.parquet'],
-      ...['day=3/part-00001.parquet', 'day=3/part-00002.parquet', 'day=3/part-00003.parquet'],
+      'day=2/part-00002.parquet',
+      'day=2/part-00003.parquet',
+      'day=3/part-00001.parquet',
+      'day=3/part-00002.parquet',
+      'day=3/part-00003.parquet',
     ]);
     await expectExact([first, second]);
     expect((await theExport()).status).toEqual(before.status);

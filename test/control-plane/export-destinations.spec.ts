@@ -34,8 +34,12 @@ describe('a destination over TLS with a session token', () => {
 
   beforeAll(async () => {
     store = await startObjectStore({
-      ...{ folder: join(folder, 'tls'), host: '127.0.0.1', port: 0, buckets: ['lake'] },
-      ...{ log: createLogger('test', 'silent'), ...KEYS },
+      folder: join(folder, 'tls'),
+      host: '127.0.0.1',
+      port: 0,
+      buckets: ['lake'],
+      log: createLogger('test', 'silent'),
+      ...KEYS,
       fault: (target) => {
         asked.push(target);
         const token = target.headers['x-amz-security-token'];
@@ -58,12 +62,15 @@ describe('a destination over TLS with a session token', () => {
     await store.stop();
   });
   const plane = new ExportPlane({
-    ...{ controller: trust, node: trust },
+    controller: trust,
+    node: trust,
     api: { ...trust, AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true' },
   });
 
   const credentials = (token: string | null) => ({
-    ...{ access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey, session_token: token },
+    access_key_id: KEYS.accessKeyId,
+    secret_access_key: KEYS.secretAccessKey,
+    session_token: token,
   });
   const make = (token: string | null, port = front.port) =>
     plane.rest<Destination>(
@@ -83,8 +90,11 @@ describe('a destination over TLS with a session token', () => {
       'POST',
       {},
       {
-        ...{ bulk_export_destination_id: destination, session_id: project },
-        ...{ start_time: WINDOW.startTime, end_time: WINDOW.endTime, format_version: 'v2_beta' },
+        bulk_export_destination_id: destination,
+        session_id: project,
+        start_time: WINDOW.startTime,
+        end_time: WINDOW.endTime,
+        format_version: 'v2_beta',
       },
     );
   const ended = (id: string) =>

@@ -44,7 +44,9 @@ describe('the end of an export between and during attempts', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
     });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
@@ -55,8 +57,13 @@ describe('the end of an export between and during attempts', () => {
     store = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...KEYS });
     const { hostname, port } = new URL(endpoint);
     bucket = new Client({
-      ...{ endPoint: hostname, port: Number(port), useSSL: false, region: 'us-east-1' },
-      ...{ accessKey: KEYS.accessKeyId, secretKey: KEYS.secretAccessKey, pathStyle: true },
+      endPoint: hostname,
+      port: Number(port),
+      useSSL: false,
+      region: 'us-east-1',
+      accessKey: KEYS.accessKeyId,
+      secretKey: KEYS.secretAccessKey,
+      pathStyle: true,
     });
   });
   afterAll(async () => {
@@ -301,8 +308,14 @@ describe('the end of an export between and during attempts', () => {
     await upload.complete();
     const startTime = formatInstant(1_777_600_000_000_000n);
     await plane.traces.exportProgress.recordIntent(begun.uid, 1, {
-      ...{ part: 0, key: begun.key, mark, uploadId: upload.uploadId, rows: 1, bytes: 4 },
-      ...{ from: startTime, upTo: { startTime, id: randomUUID(), traceId: randomUUID() } },
+      part: 0,
+      key: begun.key,
+      mark,
+      uploadId: upload.uploadId,
+      rows: 1,
+      bytes: 4,
+      from: startTime,
+      upTo: { startTime, id: randomUUID(), traceId: randomUUID() },
     });
     await end(1, { exitCode: 75 });
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });

@@ -43,7 +43,9 @@ interface End {
 }
 
 const failed = (reason: string, message: string, errors?: Readonly<Record<string, string>>): Said => ({
-  ...{ status: 'FAILED', reason, message },
+  status: 'FAILED',
+  reason,
+  message,
   errors: errors ?? null,
 });
 
@@ -108,7 +110,10 @@ describe('the failure table of exports', () => {
     const post = DAYS.map((day) => ({
       run: Buffer.from(
         JSON.stringify({
-          ...{ id: randomUUID(), run_type: 'chain', name: 'r', session_name: name },
+          id: randomUUID(),
+          run_type: 'chain',
+          name: 'r',
+          session_name: name,
           start_time: `${day}T12:00:00Z`,
         }),
       ),
@@ -120,8 +125,10 @@ describe('the failure table of exports', () => {
 
   async function begin(destination = 'local', more: Partial<BulkExportSpec> = {}): Promise<void> {
     const spec = {
-      ...{ destinationRef: { name: destination }, tracingProject: { id: await project() } },
-      ...{ startTime: `${DAYS[0]}T00:00:00Z`, endTime: '2026-05-03T00:00:00Z' },
+      destinationRef: { name: destination },
+      tracingProject: { id: await project() },
+      startTime: `${DAYS[0]}T00:00:00Z`,
+      endTime: '2026-05-03T00:00:00Z',
       ...more,
     };
     await plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExportSpec });
@@ -156,7 +163,9 @@ describe('the failure table of exports', () => {
     const id = idOf(await theExport());
     const [shown, [run]] = [await get(`/${id}`), await get(`/${id}/runs`)];
     const of = (one: Record<string, unknown> | undefined) => ({
-      ...{ status: one?.['status'], reason: one?.['status_reason'], message: one?.['status_message'] },
+      status: one?.['status'],
+      reason: one?.['status_reason'],
+      message: one?.['status_message'],
     });
     return { export: of(shown), run: { ...of(run), errors: run?.['errors'] } };
   }
@@ -229,7 +238,9 @@ describe('the failure table of exports', () => {
     await expectEnd({
       export: { status: 'COMPLETED', reason: 'Completed', message: 'every run is completed' },
       run: {
-        ...{ status: 'COMPLETED', reason: 'Completed', message: 'every row is exported' },
+        status: 'COMPLETED',
+        reason: 'Completed',
+        message: 'every row is exported',
         errors: { retry_0: killed },
       },
       attempts: 2,
@@ -301,8 +312,13 @@ describe('the failure table of exports', () => {
   it('fails at once where the bucket does not exist', async () => {
     const { hostname, port } = new URL(endpoint);
     const store = new StoreClient({
-      ...{ endPoint: hostname, port: Number(port), useSSL: false, region: 'us-east-1', pathStyle: true },
-      ...{ accessKey: KEYS.access_key_id, secretKey: KEYS.secret_access_key },
+      endPoint: hostname,
+      port: Number(port),
+      useSSL: false,
+      region: 'us-east-1',
+      pathStyle: true,
+      accessKey: KEYS.access_key_id,
+      secretKey: KEYS.secret_access_key,
     });
     await store.makeBucket('fleeting');
     await beginSuspended('fleeting');
@@ -351,7 +367,9 @@ describe('the failure table of exports', () => {
     await expectEnd({
       export: { status: 'CANCELLED', reason: 'Cancelled', message: 'cancelled on request' },
       run: {
-        ...{ status: 'CANCELLED', reason: 'Cancelled', message: 'the export was cancelled' },
+        status: 'CANCELLED',
+        reason: 'Cancelled',
+        message: 'the export was cancelled',
         errors: null,
       },
       attempts: 0,

@@ -28,7 +28,9 @@ describe('the history of exports', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
       controller: {
         AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT),
@@ -127,8 +129,11 @@ describe('the history of exports', () => {
     await plane.client.create(RESOURCES.BulkExport, {
       metadata: { namespace: NAMESPACE, name: 'again', annotations: { [ANNOTATION.id]: archivedId } },
       spec: {
-        ...{ destinationRef: { name: 'local' }, tracingProject: { name: 'p' }, suspend: true },
-        ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z' },
+        destinationRef: { name: 'local' },
+        tracingProject: { name: 'p' },
+        suspend: true,
+        startTime: '2026-05-01T00:00:00Z',
+        endTime: '2026-05-02T00:00:00Z',
       } as unknown as BulkExport['spec'],
     });
     const again = { namespace: NAMESPACE, name: 'again' };

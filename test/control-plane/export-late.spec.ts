@@ -55,7 +55,9 @@ describe('the export of late runs', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
       controller: { AGENTPLANE_EXPORT_FILE_ROWS: '40' },
     });
@@ -108,7 +110,9 @@ describe('the export of late runs', () => {
   }
   async function begin(more: Partial<BulkExportSpec> = {}, object = name): Promise<string> {
     const spec = {
-      ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId }, formatVersion: 'v2_beta' },
+      destinationRef: { name: 'local' },
+      tracingProject: { id: projectId },
+      formatVersion: 'v2_beta',
       ...WINDOW,
       ...more,
     };
@@ -170,7 +174,8 @@ describe('the export of late runs', () => {
     const added = await add([DAYS[2]], 7);
     await rename([first, second]);
     expect((await rest<Late>(`/${made}/late`)).body).toMatchObject({
-      ...{ late_runs: 9, exact: true },
+      late_runs: 9,
+      exact: true,
       days: [{ late_runs: 2 }, { late_runs: 0 }, { late_runs: 7 }],
     });
     const late = await exportLate(made, { 'idempotency-key': `late-${name}` });

@@ -161,7 +161,9 @@ export class ExportPlane {
     more: Partial<BulkExportSpec> = {},
   ): Promise<void> {
     const spec = {
-      ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId }, formatVersion: 'v2_beta' },
+      destinationRef: { name: 'local' },
+      tracingProject: { id: projectId },
+      formatVersion: 'v2_beta',
       ...window,
       ...more,
     };
@@ -211,7 +213,8 @@ export class ExportPlane {
    */
   async cleared(name: string): Promise<void> {
     await waitFor(async () => (await this.jobs(name)).length + (await this.secrets(name)).length === 0, {
-      ...{ timeoutMs: 200_000, what: `Jobs and Secrets of ${name} to be deleted` },
+      timeoutMs: 200_000,
+      what: `Jobs and Secrets of ${name} to be deleted`,
     });
   }
 }

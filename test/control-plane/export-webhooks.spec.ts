@@ -37,7 +37,9 @@ describe('the controller of webhooks of exports', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
       controller: PRIVATE,
     });
@@ -81,8 +83,11 @@ describe('the controller of webhooks of exports', () => {
   /** One that is cancelled before it begins: its window ends in a century. */
   async function end(webhook: BulkExportSpec['webhook'], object = name): Promise<string> {
     const spec = {
-      ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId }, webhook },
-      ...{ startTime: '2126-05-01T00:00:00Z', endTime: '2126-05-02T00:00:00Z' },
+      destinationRef: { name: 'local' },
+      tracingProject: { id: projectId },
+      webhook,
+      startTime: '2126-05-01T00:00:00Z',
+      endTime: '2126-05-02T00:00:00Z',
     };
     await plane.client.create(RESOURCES.BulkExport, { metadata: at(object), spec: spec as BulkExportSpec });
     const id = await waitFor(async () => idOf(await theExport(object)));
@@ -248,8 +253,10 @@ describe('the controller of webhooks of exports', () => {
     await plane.client.create(RESOURCES.BulkExport, {
       metadata: at(name),
       spec: {
-        ...{ destinationRef: { name: 'local' }, tracingProject: { id: projectId } },
-        ...{ startTime: `${hour}00:00Z`, intervalHours: 1 },
+        destinationRef: { name: 'local' },
+        tracingProject: { id: projectId },
+        startTime: `${hour}00:00Z`,
+        intervalHours: 1,
         webhook: { url: receiver.url, secretRef: { name: `for-${name}` } },
       } as BulkExportSpec,
     });

@@ -97,7 +97,9 @@ describe('an export worker of several runs', () => {
     expect(await ended()).toBe('COMPLETED');
     const killed = 'retry_0 the worker was killed by SIGKILL (exit code 137, no memory limit)';
     expect(await said()).toEqual([
-      ...['COMPLETED 1', 'COMPLETED 1', `COMPLETED 2 ${killed}`],
+      'COMPLETED 1',
+      'COMPLETED 1',
+      `COMPLETED 2 ${killed}`,
       ...Array.from({ length: 5 }, () => 'COMPLETED 1'),
     ]);
     // the first, the next attempt of the third day, and the rest
@@ -116,7 +118,9 @@ describe('an export worker of several runs', () => {
     await exports.plane.client.merge(RESOURCES.BulkExport, exports.at(name), { spec: { cancel: true } });
     expect(await ended()).toBe('CANCELLED');
     expect(await said()).toEqual([
-      ...['COMPLETED 1', 'COMPLETED 1', 'CANCELLED 1'],
+      'COMPLETED 1',
+      'COMPLETED 1',
+      'CANCELLED 1',
       ...Array.from({ length: 3 }, () => 'CANCELLED 0'),
     ]);
     await exports.cleared(name);

@@ -18,7 +18,9 @@ describe('an export of one day', () => {
     port = await freePort();
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
       controller: { AGENTPLANE_INTERNAL_PORT: String(port) },
     });
@@ -62,9 +64,15 @@ describe('an export of one day', () => {
     await plane.client.create(RESOURCES.BulkExport, {
       metadata: { namespace: NAMESPACE, name: 'tiny' },
       spec: {
-        ...{ destinationRef: { name: 'local' }, tracingProject: { id }, cancel: false, suspend: false },
-        ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z' },
-        ...{ format: 'parquet', formatVersion: 'v1', compression: 'zstd' },
+        destinationRef: { name: 'local' },
+        tracingProject: { id },
+        cancel: false,
+        suspend: false,
+        startTime: '2026-05-01T00:00:00Z',
+        endTime: '2026-05-02T00:00:00Z',
+        format: 'parquet',
+        formatVersion: 'v1',
+        compression: 'zstd',
       },
     });
     const uid = await waitFor(async () => {

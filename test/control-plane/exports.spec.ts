@@ -31,7 +31,9 @@ describe('the controller’s exports', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
       // each day has a Job of its own; several in one are those of `export-workers.spec.ts`
       controller: { AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1' },

@@ -34,8 +34,11 @@ type Part = 'volume' | 'mount' | 'sidecar';
 
 const NFS = { server: 'nfs.example.org', path: '/exports/a', readOnly: true };
 const CSI = {
-  ...{ driver: 'csi.example.org', fsType: 'ext4', readOnly: true },
-  ...{ volumeAttributes: { share: 'a' }, nodePublishSecretRef: { name: 'mine' } },
+  driver: 'csi.example.org',
+  fsType: 'ext4',
+  readOnly: true,
+  volumeAttributes: { share: 'a' },
+  nodePublishSecretRef: { name: 'mine' },
 };
 const FIELD = { path: 'labels', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.labels' } };
 const FROM = [
@@ -136,19 +139,27 @@ const PARTS: Readonly<Record<Part, (template: Template) => unknown>> = {
       {
         metadata: { namespace: NAMESPACE, name: 'a' },
         spec: {
-          ...{ source: 'external_image', sourceConfig: { resourceSpec: spec } },
+          source: 'external_image',
+          sourceConfig: { resourceSpec: spec },
           sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
         },
       } as never,
       { dryRun: true },
     );
     const revision = {
-      ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentRevision' },
+      apiVersion: 'agentplane.dev/v1alpha1',
+      kind: 'AgentRevision',
       metadata: { name: 'a-00001', namespace: NAMESPACE, uid: 'u' },
       spec: {
-        ...{ source: 'external_image', deploymentName: 'a', deploymentWireName: 'a', tenantId: 't' },
-        ...{ listenerName: 'default', envSecretName: 'a-00001-env', databaseSecretName: 'a-database' },
-        ...{ platformSecretName: 'a-platform', resourceSpec: kept.sourceConfig.resourceSpec },
+        source: 'external_image',
+        deploymentName: 'a',
+        deploymentWireName: 'a',
+        tenantId: 't',
+        listenerName: 'default',
+        envSecretName: 'a-00001-env',
+        databaseSecretName: 'a-database',
+        platformSecretName: 'a-platform',
+        resourceSpec: kept.sourceConfig.resourceSpec,
       },
       status: { image: 'example.org/agent:1' },
     } as unknown as AgentRevision;

@@ -36,7 +36,13 @@ const annotated = (poison: string): object => ({
 });
 /** What a tenant may write, and what programs write for it. */
 const KINDS: readonly ResourceRef[] = [
-  ...[RESOURCES.AgentDeployment, RESOURCES.AgentRevision, DEPLOYMENTS, SERVICES, PODS, SECRETS, CONFIG_MAPS],
+  RESOURCES.AgentDeployment,
+  RESOURCES.AgentRevision,
+  DEPLOYMENTS,
+  SERVICES,
+  PODS,
+  SECRETS,
+  CONFIG_MAPS,
 ];
 
 describe('objects with nonsense in their annotations', () => {

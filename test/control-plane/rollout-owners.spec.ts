@@ -70,7 +70,8 @@ describe('names that others have or had', () => {
 
   it('reports by a deployment that its Listener was deleted', async () => {
     await rollouts.plane.client.create(RESOURCES.Listener, {
-      ...{ metadata: at('gone'), spec: { computeType: 'cluster', computeId: 'elsewhere' } },
+      metadata: at('gone'),
+      spec: { computeType: 'cluster', computeId: 'elsewhere' },
     });
     await rollouts.deploy('untended', { listenerRef: { name: 'gone' } });
     await waitFor(async () => (await rollouts.revisions('untended')).length === 1);

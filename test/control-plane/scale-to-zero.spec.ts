@@ -89,7 +89,10 @@ const REVISION = 'zero-00001';
         source: 'external_image',
         sourceConfig: { resourceSpec: { minScale: 0 } },
         sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
-        ...{ suspend: false, revisionHistoryLimit: 10, minReadySeconds: 0, idleSeconds: 2 },
+        suspend: false,
+        revisionHistoryLimit: 10,
+        minReadySeconds: 0,
+        idleSeconds: 2,
       },
     });
     await runPod();
@@ -105,7 +108,8 @@ const REVISION = 'zero-00001';
     await waitFor(async () => (await heldPort()) !== before);
     expect(await replicas()).toBe(0);
     expect(await (await fetch(`http://127.0.0.1:${await heldPort()}/ok`)).json()).toEqual({
-      ...{ ok: true, asleep: true },
+      ok: true,
+      asleep: true,
     });
     const answer = fetch(`http://127.0.0.1:${await heldPort()}/threads`, { method: 'POST', body: '{}' });
     await runPod();

@@ -17,7 +17,9 @@ describe('the controller’s schedules', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
       isForExports: true,
     });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;

@@ -119,12 +119,11 @@ export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void 
     await inParallel(numbers, 10, async () => {
       const { thread_id: thread } = await call<{ thread_id: string }>('POST', '/threads', {});
       const { run_id: run } = await call<{ run_id: string }>('POST', `/threads/${thread}/runs`, {
-        ...{ assistant_id: 'pacing', input: { steps: 0, waitMs: size.stepMs } },
-        ...{
-          stream_mode: ['custom', 'values'],
-          stream_resumable: true,
-          config: { recursion_limit: 10_000 },
-        },
+        assistant_id: 'pacing',
+        input: { steps: 0, waitMs: size.stepMs },
+        stream_mode: ['custom', 'values'],
+        stream_resumable: true,
+        config: { recursion_limit: 10_000 },
       });
       const stream = new HeldStream(`${url}/threads/${thread}/runs/${run}`, headersOf(platform));
       // looked at with the others
@@ -150,16 +149,19 @@ export function itHasNoDowntime(size: ZeroDowntimeSize, withinMs: number): void 
   it('answers every request and loses no event of a stream while revisions take over, fail, are cancelled and go back', async () => {
     const held = await holdStreams();
     await waitFor(() => held.every(({ stream }) => stream.heard.length > 0), {
-      ...{ timeoutMs: withinMs, what: 'all streams to begin' },
+      timeoutMs: withinMs,
+      what: 'all streams to begin',
     });
     const load = new RequestLoad(await deployment.url(), headersOf(platform), {
-      ...{ callers: size.callers, pauseMs: 50 },
+      callers: size.callers,
+      pauseMs: 50,
     });
     await rollOut();
     await waitFor(() => load.asked >= size.requests, { timeoutMs: withinMs, what: 'all requests' });
     // a server that was replaced hands its runs to another
     await waitFor(() => held.every(({ stream }) => stream.resumed > 0), {
-      ...{ timeoutMs: withinMs, what: 'all streams to lose their server' },
+      timeoutMs: withinMs,
+      what: 'all streams to lose their server',
     });
     const seen = await load.stop();
     await call('PUT', '/store/items', { namespace: ['pacing'], key: 'over', value: { isOver: true } });

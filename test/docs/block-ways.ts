@@ -37,7 +37,8 @@ export const JSON_BODIES: Readonly<Record<string, string>> = { 'docs/costs.md': 
 /** JSON that has a type of ours, `lib` being the module that it is from. */
 export const JSON_TYPES: Readonly<Record<string, { readonly type: string; readonly from: string }>> = {
   'docs/reference/audit-log.md': {
-    ...{ type: 'lib.AuditRecord & { readonly time: string }', from: '#lib/audit-log' },
+    type: 'lib.AuditRecord & { readonly time: string }',
+    from: '#lib/audit-log',
   },
 };
 

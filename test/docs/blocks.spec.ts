@@ -244,10 +244,7 @@ describe('the blocks of the documentation', () => {
   });
 
   it('has a way in which it is tried, or a reason why not', () => {
-    const known = new Set([
-      ...['', 'sh', 'bash', 'json', 'yaml', 'filter'],
-      ...['ts', 'tsx', 'python', 'pyspark'],
-    ]);
+    const known = new Set(['', 'sh', 'bash', 'json', 'yaml', 'filter', 'ts', 'tsx', 'python', 'pyspark']);
     const untried = PAGES.flatMap((page) =>
       blocksOf(page)
         .filter((block) => !known.has(languageOf(block)))

@@ -19,7 +19,10 @@ export async function wrongWords(words: readonly string[]): Promise<readonly str
   try {
     await runCommandLine(
       {
-        ...{ about: '', version: '', groups: GROUPS, report: () => 1 },
+        about: '',
+        version: '',
+        groups: GROUPS,
+        report: () => 1,
         commands: COMMANDS.map((command) => ({
           ...command,
           run: async () => {

@@ -27,7 +27,9 @@ export function fencedBlocks(path: string): readonly FencedBlock[] {
   // an opening fence takes its closing one with it, so that no closing one is read as the next opening one
   const found = page.matchAll(/^```([^`\n]*)\n([^]*?)^```\n?(?:\n<!-- shows: (.*) -->\n)?/gm);
   return [...found].map(({ index, 1: info = '', 2: text = '', 3: shows }) => ({
-    ...{ info, text, shows },
+    info,
+    text,
+    shows,
     line: page.slice(0, index).split('\n').length + 1,
   }));
 }

@@ -79,7 +79,8 @@ export class PageReader {
         return isRight;
       },
       {
-        ...{ timeoutMs: BLOCK_MS, intervalMs: 2_000 },
+        timeoutMs: BLOCK_MS,
+        intervalMs: 2_000,
         what: `the block to show ${shows ?? 'no failure'}:\n${own}`,
       },
     );
@@ -89,7 +90,8 @@ export class PageReader {
     const own = this.#open();
     own.start(commands);
     await waitFor(() => own.output.includes(shows), {
-      ...{ timeoutMs: BLOCK_MS, what: `the block to show ${shows}:\n${commands}` },
+      timeoutMs: BLOCK_MS,
+      what: `the block to show ${shows}:\n${commands}`,
     });
     this.#devUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(own.output)?.[0] ?? this.#devUrl;
   }

@@ -30,35 +30,31 @@ export interface Recording {
 
 /** What pages may take for granted on a machine. */
 const PROGRAMS = [
-  ...[
-    'agentplane',
-    'npx',
-    'npm',
-    'node',
-    'kubectl',
-    'helm',
-    'curl',
-    'podman',
-    'docker',
-    'base64',
-    'cat',
-    'chmod',
-  ],
-  ...[
-    'cp',
-    'date',
-    'find',
-    'git',
-    'grep',
-    'head',
-    'mv',
-    'rm',
-    'sed',
-    'sleep',
-    'systemctl',
-    'useradd',
-    'xargs',
-  ],
+  'agentplane',
+  'npx',
+  'npm',
+  'node',
+  'kubectl',
+  'helm',
+  'curl',
+  'podman',
+  'docker',
+  'base64',
+  'cat',
+  'chmod',
+  'cp',
+  'date',
+  'find',
+  'git',
+  'grep',
+  'head',
+  'mv',
+  'rm',
+  'sed',
+  'sleep',
+  'systemctl',
+  'useradd',
+  'xargs',
 ];
 
 /** Stands for each program: writes down its words and its input, and prints something of the kind it would. */
@@ -107,7 +103,9 @@ export function recordCommands(
       symlinkSync(join(folder, 'stand-in'), join(standIns, name));
     const script = blocks.map((text, block) => `export BLOCK=${block}\n${text}`).join('\n');
     const shell = spawnSync('/bin/bash', ['--noprofile', '--norc', '-c', `${PREAMBLE}${script}`], {
-      ...{ cwd: folder, encoding: 'utf8', timeout: 30_000 },
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: 30_000,
       env: { ...given, PATH: standIns, PWD: folder, HOME: folder, STAND_INS: standIns, RECORD: record },
     });
     return { commands: recorded(record), complaints: shell.stderr };

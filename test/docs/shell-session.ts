@@ -19,7 +19,10 @@ export class ShellSession {
 
   constructor(cwd: string, environment: Readonly<Record<string, string | undefined>>) {
     this.#shell = spawn('bash', ['--noprofile', '--norc'], {
-      ...{ cwd, env: environment, stdio: ['pipe', 'pipe', 'pipe'], detached: true },
+      cwd,
+      env: environment,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
     });
     for (const stream of [this.#shell.stdout, this.#shell.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => (this.#output += text));

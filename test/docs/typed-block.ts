@@ -3,7 +3,11 @@ import ts from 'typescript';
 import { repository } from '../support/platform.js';
 
 const OPTIONS: ts.CompilerOptions = {
-  ...{ strict: true, noEmit: true, skipLibCheck: true, types: ['node'], noUncheckedSideEffectImports: false },
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  types: ['node'],
+  noUncheckedSideEffectImports: false,
   target: ts.ScriptTarget.ES2024,
   module: ts.ModuleKind.NodeNext,
   moduleResolution: ts.ModuleResolutionKind.NodeNext,

@@ -98,7 +98,8 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       }),
       adminUri: postgres.uri,
       runsProcesses: false,
-      ...{ passwordDays: 0, clock: systemClock },
+      passwordDays: 0,
+      clock: systemClock,
     });
     const events = { record: () => undefined };
     reconciler = new DeploymentReconciler(caches, {
@@ -262,7 +263,11 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       return (await client.find(RESOURCES.AgentDeployment, keyOf('a'))) === undefined;
     });
     const refs: readonly ResourceRef[] = [
-      ...[STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES, SECRETS],
+      STATEFUL_SETS,
+      SERVICES,
+      PERSISTENT_VOLUME_CLAIMS,
+      NETWORK_POLICIES,
+      SECRETS,
     ];
     for (const ref of refs) expect(await client.find(ref, keyOf('a-postgres'))).toBeUndefined();
   });

@@ -10,23 +10,49 @@ const realHome = findRealKubernetes();
 const binary = findKubectl();
 
 const shell = (name: string, line: string, more: object) => ({
-  ...{ name, image: 'sample-agent', command: ['sh', '-c', line], ...more },
+  name,
+  image: 'sample-agent',
+  command: ['sh', '-c', line],
+  ...more,
 });
 const SCRATCH = { name: 'scratch', mountPath: '/agentplane-scratch' };
 const SETTINGS = { name: 'settings', mountPath: '/etc/agentplane-fields', readOnly: true };
 
 /** A value of every field. */
 const EVERY_FIELD = {
-  ...{ minScale: 1, maxScale: 2, cpu: 0.2, cpuLimit: 1, memoryMb: 300, memoryLimitMb: 900 },
-  ...{ queueMinScale: 1, queueMaxScale: 2, queueCpu: 0.1, queueCpuLimit: 1 },
-  ...{ queueMemoryMb: 310, queueMemoryLimitMb: 910 },
-  ...{ orchestratorCpu: 1, orchestratorCpuLimit: 1, orchestratorMemoryMb: 1, orchestratorMemoryLimitMb: 1 },
-  ...{ orchestratorMinScale: 1, orchestratorMaxScale: 1 },
-  ...{ executorCpu: 1, executorCpuLimit: 1, executorMemoryMb: 1, executorMemoryLimitMb: 1 },
-  ...{ cacheMemoryMb: 1, labels: { team: 'fields' }, annotations: { note: 'every field' } },
-  ...{ serviceAccountName: 'mine', imagePullSecrets: [{ name: 'registry' }] },
-  ...{ nodeSelector: { pool: 'agents' }, tolerations: [{ key: 'agents', operator: 'Exists' }] },
-  ...{ affinity: {}, topologySpreadConstraints: [], priorityClassName: 'high', runtimeClassName: 'gvisor' },
+  minScale: 1,
+  maxScale: 2,
+  cpu: 0.2,
+  cpuLimit: 1,
+  memoryMb: 300,
+  memoryLimitMb: 900,
+  queueMinScale: 1,
+  queueMaxScale: 2,
+  queueCpu: 0.1,
+  queueCpuLimit: 1,
+  queueMemoryMb: 310,
+  queueMemoryLimitMb: 910,
+  orchestratorCpu: 1,
+  orchestratorCpuLimit: 1,
+  orchestratorMemoryMb: 1,
+  orchestratorMemoryLimitMb: 1,
+  orchestratorMinScale: 1,
+  orchestratorMaxScale: 1,
+  executorCpu: 1,
+  executorCpuLimit: 1,
+  executorMemoryMb: 1,
+  executorMemoryLimitMb: 1,
+  cacheMemoryMb: 1,
+  labels: { team: 'fields' },
+  annotations: { note: 'every field' },
+  serviceAccountName: 'mine',
+  imagePullSecrets: [{ name: 'registry' }],
+  nodeSelector: { pool: 'agents' },
+  tolerations: [{ key: 'agents', operator: 'Exists' }],
+  affinity: {},
+  topologySpreadConstraints: [],
+  priorityClassName: 'high',
+  runtimeClassName: 'gvisor',
   volumes: [
     { name: 'scratch', emptyDir: {} },
     { name: 'settings', projected: { sources: [{ configMap: { name: 'settings' } }] } },
@@ -39,11 +65,17 @@ const EVERY_FIELD = {
   ],
   sidecars: [
     shell('native', 'cat /agentplane-scratch/word; echo; sleep 3600', {
-      ...{ restartPolicy: 'Always', volumeMounts: [SCRATCH] },
+      restartPolicy: 'Always',
+      volumeMounts: [SCRATCH],
     }),
     shell('beside', 'echo beside; sleep 3600', {}),
   ],
-  ...{ dbCpu: 1, dbCpuLimit: 1, dbMemoryMb: 1, dbMemoryLimitMb: 1, dbStorageGi: 1, dbMaxConnections: 60 },
+  dbCpu: 1,
+  dbCpuLimit: 1,
+  dbMemoryMb: 1,
+  dbMemoryLimitMb: 1,
+  dbStorageGi: 1,
+  dbMaxConnections: 60,
 };
 
 const HOMES = [
@@ -84,7 +116,9 @@ describe.each(HOMES)('a deployment with every field on $name', ({ name, isReal, 
     'drives something by each, or names it as ignored',
     async () => {
       const resource = {
-        ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', metadata: { name: 'every' } },
+        apiVersion: 'agentplane.dev/v1alpha1',
+        kind: 'AgentDeployment',
+        metadata: { name: 'every' },
         spec: {
           source: 'internal_image',
           sourceConfig: { resourceSpec: EVERY_FIELD },

@@ -95,7 +95,8 @@ describe('deployments from git', () => {
 
   const deploy = async (name: string, config: object = {}, revision: object = {}): Promise<Deployment> => {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name, source: 'git_host' },
+      name,
+      source: 'git_host',
       source_config: { repo_url: source.url, integration_id: integration, ...config },
       source_revision_config: {
         repo_ref: 'main',
@@ -127,7 +128,8 @@ describe('deployments from git', () => {
     const body = JSON.stringify(push);
     const signature = createHmac('sha256', hook.body.secret).update(body).digest('hex');
     const headers = {
-      ...{ 'content-type': 'application/json', 'x-github-event': 'push' },
+      'content-type': 'application/json',
+      'x-github-event': 'push',
       'x-hub-signature-256': `sha256=${signature}`,
     };
     const answer = await fetch(hook.body.url, { method: 'POST', headers, body });

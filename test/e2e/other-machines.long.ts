@@ -59,7 +59,8 @@ describe('a platform that serves other machines', () => {
     const status = await agentplane(['status', '--data', data, '-o', 'json']);
     const parts = JSON.parse(status.output) as { part: string; state: string; detail: string }[];
     expect(parts.find(({ part }) => part === 'rest/tls')).toMatchObject({
-      ...{ state: 'ok', detail: expect.stringContaining(fingerprint) },
+      state: 'ok',
+      detail: expect.stringContaining(fingerprint),
     });
   });
 

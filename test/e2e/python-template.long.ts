@@ -144,7 +144,8 @@ print(values["messages"][-1]["content"])
   const exportedRoots = async (project: string): Promise<readonly unknown[]> => {
     const { objectStore: store, tenantId } = platform.credentials;
     const { body: destination } = await rest.post<{ id: string }>('/api/v1/bulk-exports/destinations', {
-      ...{ destination_type: 'object_store', display_name: 'mine' },
+      destination_type: 'object_store',
+      display_name: 'mine',
       config: {
         bucket_name: store.bucket,
         prefix: 'out',

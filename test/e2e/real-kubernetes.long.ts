@@ -223,7 +223,9 @@ spec:
     for (const { name, spec } of forbidden) {
       const { volumes, initContainers, sidecars = [{ name: 'main', image: 'x' }] } = spec;
       const pod = {
-        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name },
         spec: { volumes, initContainers, containers: sidecars },
       };
       await kubectl.run(['create', '--dry-run=server', '-f', '-'], { input: JSON.stringify(pod) });

@@ -74,7 +74,8 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
 
   const clientOf = ({ url }: Deployment): Client =>
     new Client({
-      ...{ apiUrl: url, apiKey: platform.credentials.apiKey },
+      apiUrl: url,
+      apiKey: platform.credentials.apiKey,
       callerOptions: { maxRetries: 0 },
     });
 

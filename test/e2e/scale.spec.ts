@@ -11,7 +11,9 @@ if (!binary) leaveOut('kubectl');
   it('changes the number of pods of the revision that serves, and makes none', async () => {
     const kubectl = new Kubectl(binary ?? '', platform.credentials.kubeconfig);
     const deployment = {
-      ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', metadata: { name: 'scaled' } },
+      apiVersion: 'agentplane.dev/v1alpha1',
+      kind: 'AgentDeployment',
+      metadata: { name: 'scaled' },
       spec: { source: 'internal_image', sourceRevisionConfig: { imageUri: 'sample-agent' } },
     };
     await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(deployment) });

@@ -11,7 +11,9 @@ if (!binary) leaveOut('kubectl');
   it('answers what it is, and holds requests from its resumption until it serves', async () => {
     const kubectl = new Kubectl(binary ?? '', platform.credentials.kubeconfig);
     const deployment = {
-      ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', metadata: { name: 'paused' } },
+      apiVersion: 'agentplane.dev/v1alpha1',
+      kind: 'AgentDeployment',
+      metadata: { name: 'paused' },
       spec: { source: 'internal_image', sourceRevisionConfig: { imageUri: 'sample-agent' } },
     };
     await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(deployment) });

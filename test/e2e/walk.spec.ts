@@ -214,7 +214,8 @@ describe('first light', () => {
 
   describe('REST, the agent, its traces and their export', () => {
     const deployment = walkRows(() => ({
-      ...{ rest, kubectl },
+      rest,
+      kubectl,
       agent: { source: 'internal_image', source_revision_config: { image_uri: 'sample-agent' } },
       objectStore: platform.credentials.objectStore,
       reach: (url) => url,

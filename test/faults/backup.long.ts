@@ -79,7 +79,9 @@ describe('a backup and a restore that are interrupted', () => {
       child.once('exit', (_code, signal) => resolve(signal)),
     );
     await waitFor(() => isTime() || child.exitCode !== null, {
-      ...{ what: 'the moment to kill', timeoutMs: 60_000, intervalMs: 2 },
+      what: 'the moment to kill',
+      timeoutMs: 60_000,
+      intervalMs: 2,
     });
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
     return (await ended) === 'SIGKILL';

@@ -33,7 +33,10 @@ interface Manifest {
 /** How each tool applies: its field manager, the labels by which it finds again what it applied, and how it deletes. */
 const TOOLS = [
   {
-    ...{ tool: 'Flux', manager: 'kustomize-controller', workspace: 'flux', cascade: 'background' },
+    tool: 'Flux',
+    manager: 'kustomize-controller',
+    workspace: 'flux',
+    cascade: 'background',
     tenantId: 'b5b5e9d6-0c8a-4b8e-9d5b-3f1d0a2b4c01',
     labels: {
       'kustomize.toolkit.fluxcd.io/name': 'agents',
@@ -43,7 +46,10 @@ const TOOLS = [
     pruned: ['bulkexport', 'agentdeployment', 'bulkexportdestination', 'secret', 'listener', 'workspace'],
   },
   {
-    ...{ tool: 'Argo CD', manager: 'argocd-controller', workspace: 'argo', cascade: 'foreground' },
+    tool: 'Argo CD',
+    manager: 'argocd-controller',
+    workspace: 'argo',
+    cascade: 'foreground',
     tenantId: 'b5b5e9d6-0c8a-4b8e-9d5b-3f1d0a2b4c02',
     labels: { 'app.kubernetes.io/instance': 'agents' },
     // the worst order: everything loses first what it depends on
@@ -76,7 +82,9 @@ function fieldsOf(value: object): object {
     let kubectl: Kubectl;
 
     const TENANT: Manifest = {
-      ...{ ...GROUP, kind: 'Workspace', metadata: { name: workspace, labels } },
+      ...GROUP,
+      kind: 'Workspace',
+      metadata: { name: workspace, labels },
       spec: { tenantId: tool.tenantId, displayName: 'By GitOps' },
     };
     const inside = (name: string) => ({ name, namespace, labels });
@@ -84,18 +92,24 @@ function fieldsOf(value: object): object {
       const { endpoint, bucket, accessKeyId, secretAccessKey } = platform.credentials.objectStore;
       return [
         {
-          ...{ ...GROUP, kind: 'Listener', metadata: inside('default') },
+          ...GROUP,
+          kind: 'Listener',
+          metadata: inside('default'),
           spec: { computeId: `of-${workspace}` },
         },
         {
-          ...{ apiVersion: 'v1', kind: 'Secret', metadata: inside('store-keys') },
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: inside('store-keys'),
           data: {
             access_key_id: Buffer.from(accessKeyId).toString('base64'),
             secret_access_key: Buffer.from(secretAccessKey).toString('base64'),
           },
         },
         {
-          ...{ ...GROUP, kind: 'BulkExportDestination', metadata: inside('store') },
+          ...GROUP,
+          kind: 'BulkExportDestination',
+          metadata: inside('store'),
           spec: {
             displayName: 'Store',
             config: { bucketName: bucket, prefix: workspace, endpointUrl: endpoint },
@@ -103,7 +117,9 @@ function fieldsOf(value: object): object {
           },
         },
         {
-          ...{ ...GROUP, kind: 'AgentDeployment', metadata: inside('agent') },
+          ...GROUP,
+          kind: 'AgentDeployment',
+          metadata: inside('agent'),
           spec: {
             source: 'internal_image',
             sourceRevisionConfig: { imageUri: 'sample-agent' },
@@ -111,7 +127,9 @@ function fieldsOf(value: object): object {
           },
         },
         {
-          ...{ ...GROUP, kind: 'BulkExport', metadata: inside('hourly') },
+          ...GROUP,
+          kind: 'BulkExport',
+          metadata: inside('hourly'),
           spec: {
             destinationRef: { name: 'store' },
             tracingProject: { name: 'agent' },

@@ -14,7 +14,8 @@ const run = promisify(execFile);
 /** Objects that charts hold beside their workloads. */
 const OBJECTS = [
   {
-    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
     spec: { minAvailable: 1, selector: { matchLabels: { app: 'mine' } } },
   },
   { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', spec: { podSelector: {} } },

@@ -48,7 +48,10 @@ describe('the health check', () => {
             ? itemOf({ Failed: ['True', reason], Ready: ['False', reason] }, {})
             : itemOf({ Ready: [status, reason] }, {});
           expect([view.name, reason, status, healthOf(view, item)]).toEqual([
-            ...[view.name, reason, status, expected(view.state(item))],
+            view.name,
+            reason,
+            status,
+            expected(view.state(item)),
           ]);
           compared++;
         }

@@ -18,19 +18,23 @@ describe('the package', () => {
   const files = packedFiles();
 
   it.each([
-    ...['LICENSE', 'README.md', 'bin/agentplane.js', 'bin/lean.js', 'bin/pinned-node.js'],
-    ...[
-      'dist/.built',
-      'dist/apps/platform/src/main.js',
-      'dist/bundles/cli.js',
-      'dist/bundles/agent-server.js',
-    ],
-    ...['crds/agentplane.dev_agentdeployments.yaml', 'deploy/system.yaml', 'docs/openapi.json'],
-    ...['examples/deployment.yaml', 'examples/agent/langgraph.json', 'examples/new-agent/gitignore'],
-    ...[
-      'apps/agent-server/python/agentplane_worker/__main__.py',
-      'libs/image-store/python/listed_packages.py',
-    ],
+    'LICENSE',
+    'README.md',
+    'bin/agentplane.js',
+    'bin/lean.js',
+    'bin/pinned-node.js',
+    'dist/.built',
+    'dist/apps/platform/src/main.js',
+    'dist/bundles/cli.js',
+    'dist/bundles/agent-server.js',
+    'crds/agentplane.dev_agentdeployments.yaml',
+    'deploy/system.yaml',
+    'docs/openapi.json',
+    'examples/deployment.yaml',
+    'examples/agent/langgraph.json',
+    'examples/new-agent/gitignore',
+    'apps/agent-server/python/agentplane_worker/__main__.py',
+    'libs/image-store/python/listed_packages.py',
   ])('has %s', (file) => {
     expect(files).toContain(file);
   });

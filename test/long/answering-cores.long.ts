@@ -56,7 +56,8 @@ it('has more pods while one run computes, and fewer once it has ended', async ()
   expect(await answeringPods()).toBe(1);
   const { thread_id: thread } = (await ask('POST', '/threads', {})) as { thread_id: string };
   const { run_id: run } = (await ask('POST', `/threads/${thread}/runs`, {
-    ...{ assistant_id: 'computing', input: { waitMs: WITHIN_MS } },
+    assistant_id: 'computing',
+    input: { waitMs: WITHIN_MS },
   })) as { run_id: string };
   await waitFor(async () => (await answeringPods()) === 2, { what: 'two pods', timeoutMs: WITHIN_MS });
   await ask('POST', `/threads/${thread}/runs/${run}/cancel?wait=true`).catch(() => undefined);

@@ -93,15 +93,24 @@ faked('an export worker whose clock is set', () => {
     const post = Array.from({ length: 500 }, () => ({
       run: Buffer.from(
         JSON.stringify({
-          ...{ id: randomUUID(), name: 'r', run_type: 'chain', session_name: 'p' },
-          ...{ start_time: '2026-05-01T10:00:00Z', end_time: '2026-05-01T10:00:01Z' },
+          id: randomUUID(),
+          name: 'r',
+          run_type: 'chain',
+          session_name: 'p',
+          start_time: '2026-05-01T10:00:00Z',
+          end_time: '2026-05-01T10:00:01Z',
         }),
       ),
     }));
     expect(await traces.ingest(TENANT, { post, patch: [] })).toMatchObject({ accepted: 500 });
     projectId = (await traces.projects.ensure(TENANT, 'p')).id;
     store = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['exports'], ...KEYS },
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: ['exports'],
+      ...KEYS,
     });
   });
   afterAll(async () => {
@@ -115,21 +124,23 @@ faked('an export worker whose clock is set', () => {
       const uid = randomUUID();
       const config = { bucketName: 'exports', endpointUrl: store.endpoint, includeBucketInPrefix: true };
       const spec = {
-        ...{
-          exportName: 'e',
-          exportId: randomUUID(),
-          tenantId: TENANT,
-          projectId,
-          format: 'parquet',
-          formatVersion: 'v1',
-        },
-        ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z', compression: 'zstd' },
+        exportName: 'e',
+        exportId: randomUUID(),
+        tenantId: TENANT,
+        projectId,
+        format: 'parquet',
+        formatVersion: 'v1',
+        startTime: '2026-05-01T00:00:00Z',
+        endTime: '2026-05-02T00:00:00Z',
+        compression: 'zstd',
         destination: { config, credentialsSecretName: 's' },
       };
       const work = async (attempt: number): Promise<number | NodeJS.Signals> =>
         new WorkerProcess({
-          ...{ AGENTPLANE_DATABASE_URI: uri, AGENTPLANE_EXPORT_RUN_UID: uid },
-          ...{ AGENTPLANE_EXPORT_ATTEMPT: String(attempt), AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec) },
+          AGENTPLANE_DATABASE_URI: uri,
+          AGENTPLANE_EXPORT_RUN_UID: uid,
+          AGENTPLANE_EXPORT_ATTEMPT: String(attempt),
+          AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec),
           AGENTPLANE_STORE_ACCESS_KEY_ID: KEYS.accessKeyId,
           AGENTPLANE_STORE_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
           AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
@@ -200,7 +211,9 @@ faked('the embedded servers whose clock is set', () => {
     for (const name of ['kube', 'node', 'images', 'objects', 'secrets'])
       mkdirSync(join(data, name), { mode: 0o700 });
     program = new Program('embedded', {
-      ...{ AGENTPLANE_DATA: data, AGENTPLANE_INSTALLATION: process.cwd(), AGENTPLANE_POD_USERS: 'none' },
+      AGENTPLANE_DATA: data,
+      AGENTPLANE_INSTALLATION: process.cwd(),
+      AGENTPLANE_POD_USERS: 'none',
       AGENTPLANE_KUBE_DATABASE_URI: uri,
       ...clock?.environment,
     });

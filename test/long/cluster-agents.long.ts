@@ -50,7 +50,10 @@ interface Revision {
 
   async function deploy(name: string, more: object = {}): Promise<Deployment> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name, source: 'external_image', source_config: {}, secrets: [] },
+      name,
+      source: 'external_image',
+      source_config: {},
+      secrets: [],
       source_revision_config: { image_uri: IMAGE },
       ...more,
     });
@@ -96,7 +99,8 @@ interface Revision {
 
     beforeAll(async () => {
       sleeper = await deploy('sleeper', {
-        ...{ idle_seconds: 3, source_config: { resource_spec: { min_scale: 0 } } },
+        idle_seconds: 3,
+        source_config: { resource_spec: { min_scale: 0 } },
       });
       await until('sleeper', 'Asleep');
     });
@@ -191,7 +195,8 @@ interface Revision {
       PATIENT,
     );
     expect(JSON.parse(rolledBack)).toMatchObject({
-      ...{ status: 'True', reason: 'CrashLoop' },
+      status: 'True',
+      reason: 'CrashLoop',
       message: expect.stringContaining('container agent exited 2 times, last with code 137'),
     });
     await waitFor(async () => (await eventsOf('fallible')).includes('RolledBack'), PATIENT);
@@ -212,7 +217,12 @@ interface Revision {
     const load = await bench.startLoad(rest, 'paired');
     const began = performance.now();
     const drain = promisify(execFile)(kubectl.binary, [
-      ...['--kubeconfig', kubectl.kubeconfig, 'drain', 'node-1', '--delete-emptydir-data', '--timeout=3m'],
+      '--kubeconfig',
+      kubectl.kubeconfig,
+      'drain',
+      'node-1',
+      '--delete-emptydir-data',
+      '--timeout=3m',
       '--pod-selector=agentplane.dev/deployment=paired',
     ]);
     drain.catch(() => undefined); // awaited below
@@ -251,28 +261,26 @@ interface Revision {
 
   it.each([
     [
-      ...([
-        'an image that no registry has',
-        { source_revision_config: { image_uri: 'localhost/no-agent:1' } },
-      ] as const),
+      'an image that no registry has',
+      { source_revision_config: { image_uri: 'localhost/no-agent:1' } },
       [
         /DEPLOYING .*ErrImagePull|DEPLOYING .*ImagePullBackOff/,
         /DEPLOY_FAILED ImagePullFailed: pulling the image failed/,
       ],
     ],
     [
-      ...(['more CPU than the node has', { source_config: { resource_spec: { cpu: 8 } } }] as const),
+      'more CPU than the node has',
+      { source_config: { resource_spec: { cpu: 8 } } },
       [/DEPLOYING .*is not scheduled: .*Insufficient cpu/],
     ],
     [
-      ...(['an image of root', { source_revision_config: { image_uri: ROOTS_IMAGE } }] as const),
+      'an image of root',
+      { source_revision_config: { image_uri: ROOTS_IMAGE } },
       [/DEPLOYING .*CreateContainerConfigError: .*runAsNonRoot/],
     ],
     [
-      ...([
-        'too little memory',
-        { source_config: { resource_spec: { memory_mb: 48, memory_limit_mb: 48 } } },
-      ] as const),
+      'too little memory',
+      { source_config: { resource_spec: { memory_mb: 48, memory_limit_mb: 48 } } },
       [/DEPLOY_FAILED CrashLoop: .*OOMKilled/],
     ],
   ] as const)(

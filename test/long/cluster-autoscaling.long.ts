@@ -65,7 +65,9 @@ interface Autoscaler {
 
   async function deploy(name: string): Promise<void> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name, source: 'external_image', source_config: { resource_spec: RESOURCES } },
+      name,
+      source: 'external_image',
+      source_config: { resource_spec: RESOURCES },
       source_revision_config: { image_uri: 'localhost/sample-agent:1' },
     });
     expect([status, body]).toEqual([201, expect.anything()]);
@@ -178,7 +180,8 @@ interface Autoscaler {
       await waitFor(
         async () => (await kubectl.run(['-n', namespace, ...pods])).trim().split('\n').length === 1,
         {
-          ...{ ...PATIENT, what: 'the deletion of pods that end' },
+          ...PATIENT,
+          what: 'the deletion of pods that end',
         },
       );
     });
@@ -222,10 +225,13 @@ interface Autoscaler {
   it('obeys a HorizontalPodAutoscaler of the user, out and back, without a failed request', async () => {
     await deploy('owned');
     const autoscaler = {
-      ...{ apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata: { name: 'owned' } },
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: 'owned' },
       spec: {
         scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'owned-00001' },
-        ...{ minReplicas: 1, maxReplicas: 3 },
+        minReplicas: 1,
+        maxReplicas: 3,
         metrics: [
           {
             type: 'Resource',
@@ -241,7 +247,8 @@ interface Autoscaler {
       const { desiredReplicas, conditions = [] } = await autoscalerOf(namespace, 'owned');
       expect(desiredReplicas).toBe(3);
       expect(conditions.find(({ type }) => type === 'ScalingActive')).toMatchObject({
-        ...{ status: 'True', reason: 'ValidMetricFound' },
+        status: 'True',
+        reason: 'ValidMetricFound',
       });
       await expectServing('owned', 3);
     });
@@ -256,7 +263,8 @@ interface Autoscaler {
     await awaitPods(SYSTEM, 'agentplane-api', 2);
     // it looks every 15 s
     await waitFor(async () => (await autoscalerOf(SYSTEM, 'agentplane-api')).currentReplicas === 2, {
-      ...{ ...PATIENT, what: 'the autoscaler of the api to see two pods' },
+      ...PATIENT,
+      what: 'the autoscaler of the api to see two pods',
     });
   });
 });

@@ -61,10 +61,15 @@ interface Revision {
     await bench.shell.run(
       bench.page('## Install'),
       [
-        ...['--set builds.enabled=true', `--set builds.registry=${registry.host}/agents`],
-        ...['--set builds.pushSecret=push', '--set builds.pullSecret=pull'],
-        ...['--set builds.insecureRegistry=true', `--set builds.base=${registry.host}/${BASE}`],
-        ...['--set agents.runAsNonRoot=true', '--set allowPrivateEndpoints=true', '--timeout 9m'],
+        '--set builds.enabled=true',
+        `--set builds.registry=${registry.host}/agents`,
+        '--set builds.pushSecret=push',
+        '--set builds.pullSecret=pull',
+        '--set builds.insecureRegistry=true',
+        `--set builds.base=${registry.host}/${BASE}`,
+        '--set agents.runAsNonRoot=true',
+        '--set allowPrivateEndpoints=true',
+        '--timeout 9m',
       ].join(' '),
     );
     rest = await bench.restWithFirstKey();
@@ -72,7 +77,10 @@ interface Revision {
     await putLogin(BUILDS, 'push', registry.dockerConfig());
     await putLogin(namespace, 'pull', registry.dockerConfig());
     const made = await rest.post<{ id: string }>('/v1/integrations/git_host', {
-      ...{ name: 'ours', host: git.host, token: TOKEN, ca_certificate: git.ca },
+      name: 'ours',
+      host: git.host,
+      token: TOKEN,
+      ca_certificate: git.ca,
     });
     expect([made.status, made.body]).toEqual([201, expect.anything()]);
     integration = made.body.id;
@@ -86,7 +94,10 @@ interface Revision {
 
   async function putLogin(place: string, name: string, login: string): Promise<void> {
     const secret = {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/dockerconfigjson' },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name },
+      type: 'kubernetes.io/dockerconfigjson',
       stringData: { '.dockerconfigjson': login },
     };
     await kubectl.run(['-n', place, 'apply', '-f', '-'], { input: JSON.stringify(secret) });
@@ -94,7 +105,9 @@ interface Revision {
 
   async function deploy(name: string, config: object = {}, path = FOLDER): Promise<Deployment> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name, source: 'git_host', secrets: [] },
+      name,
+      source: 'git_host',
+      secrets: [],
       source_config: { repo_url: source.url, integration_id: integration, ...config },
       source_revision_config: { repo_ref: 'main', graph_config_path: `${path}/langgraph.json` },
     });
@@ -157,7 +170,10 @@ interface Revision {
     writeFileSync(
       join(packed, 'package.json'),
       JSON.stringify({
-        ...{ name: 'packed', version: '1.0.0', private: true, type: 'module' },
+        name: 'packed',
+        version: '1.0.0',
+        private: true,
+        type: 'module',
         dependencies: { greeting: 'file:greeting-1.0.0.tgz' },
       }),
     );

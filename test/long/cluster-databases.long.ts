@@ -56,7 +56,9 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
 
   it('makes the server, and the agent keeps its threads there', async () => {
     const answer = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name: NAME, source: 'external_image', secrets: [] },
+      name: NAME,
+      source: 'external_image',
+      secrets: [],
       source_config: { resource_spec: { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1 } },
       source_revision_config: { image_uri: 'localhost/sample-agent:1' },
     });

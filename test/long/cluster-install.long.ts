@@ -25,7 +25,9 @@ const isPossible = home !== '' && canBeNode(home);
 if (!isPossible) leaveOut('a real node (install.sh --helm --node, as root)');
 
 const TRIAL: Database = {
-  ...{ secret: 'agentplane-trial-postgres', service: 'agentplane-trial-postgres', namespace: SYSTEM },
+  secret: 'agentplane-trial-postgres',
+  service: 'agentplane-trial-postgres',
+  namespace: SYSTEM,
 };
 const IMAGES = ['api', 'controller', 'listener', 'export-worker', 'setup'];
 /** What the page leaves out: images that no registry has, a store with a private address. */
@@ -124,7 +126,9 @@ const HERE = `--set trial.postgres.image=localhost/trial-postgres:1 --set allowP
 
   describe('the walk of one machine', () => {
     walkRows(() => ({
-      ...{ rest, kubectl, objectStore: bench.objectStore },
+      rest,
+      kubectl,
+      objectStore: bench.objectStore,
       agent: {
         source: 'external_image',
         source_revision_config: { image_uri: 'localhost/sample-agent:1' },

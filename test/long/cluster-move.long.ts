@@ -90,8 +90,11 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
 
   it('has an agent with a thread, runs, an item and a cron on the machine, and suspends it', async () => {
     const { body } = await onMachine.post<Deployment>('/v2/deployments', {
-      ...{ name: NAME, source: 'internal_image', source_config: {} },
-      ...{ source_revision_config: { image_uri: 'sample-agent' }, secrets: [] },
+      name: NAME,
+      source: 'internal_image',
+      source_config: {},
+      source_revision_config: { image_uri: 'sample-agent' },
+      secrets: [],
     });
     ({ id } = body);
     await deployed(onMachine, id, body.latest_revision_id ?? '');
@@ -125,7 +128,8 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
 
   it('copies the database of the agent, whose address the Secret of the cluster has', async () => {
     await waitFor(async () => (await databaseUri()) !== '', {
-      ...{ what: 'the database of the suspended deployment', timeoutMs: 60_000 },
+      what: 'the database of the suspended deployment',
+      timeoutMs: 60_000,
     });
     const lines = bench.page('## Databases of agents', 1).trimEnd().split('\n');
     await shell.run(lines.slice(0, -1).join('\n'));
@@ -141,12 +145,17 @@ const QUESTION = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     // a node asks a registry for an image without a tag each time, and there is none here
     const image = { sourceRevisionConfig: { imageUri: 'localhost/sample-agent:1' } };
     await kubectl.run([
-      ...['-n', NAMESPACE, 'patch', 'adep', NAME, '--type=merge', '-p', JSON.stringify({ spec: image })],
+      '-n',
+      NAMESPACE,
+      'patch',
+      'adep',
+      NAME,
+      '--type=merge',
+      '-p',
+      JSON.stringify({ spec: image }),
     ]);
     await shell.run(bench.page('## Workspaces of a machine', 1));
-    await kubectl.run([
-      ...['-n', NAMESPACE, 'wait', '--for=condition=Ready', `adep/${NAME}`, '--timeout=3m'],
-    ]);
+    await kubectl.run(['-n', NAMESPACE, 'wait', '--for=condition=Ready', `adep/${NAME}`, '--timeout=3m']);
     await bench.awaitService(await urlOf(inCluster, id));
     const client = await agentOf(inCluster, (url) => bench.reach(url));
     expect(await seen(client)).toEqual(before);

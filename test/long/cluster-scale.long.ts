@@ -80,7 +80,10 @@ if (!installation || !kwokBinary) {
       postgres = await startTemporaryPostgres({}, tmpdir());
       kubectl = new Kubectl(findBuiltKubectl() ?? '', cluster.kubeconfig);
       plane = await ControlPlane.start({
-        ...{ kubeconfigPath: cluster.kubeconfig, databaseUri: postgres.uri(), folder, isForExports: true },
+        kubeconfigPath: cluster.kubeconfig,
+        databaseUri: postgres.uri(),
+        folder,
+        isForExports: true,
         isWholeCluster: true,
         // the defaults of the program
         controller: {
@@ -100,8 +103,10 @@ if (!installation || !kwokBinary) {
     });
     afterAll(async () => {
       const stops = {
-        ...{ programs: () => plane?.stop(), kwok: () => kwok?.stop() },
-        ...{ cluster: () => cluster?.down(), Postgres: () => postgres?.stop() },
+        programs: () => plane?.stop(),
+        kwok: () => kwok?.stop(),
+        cluster: () => cluster?.down(),
+        Postgres: () => postgres?.stop(),
       };
       const failures: unknown[] = [];
       const figures: Record<string, number> = {};
@@ -129,11 +134,9 @@ if (!installation || !kwokBinary) {
       const seconds = (performance.now() - began) / 1000;
       const after = await answeredRequests(kubectl);
       report(what, {
-        ...{
-          seconds,
-          ...figures,
-          'requests of the platform a second': (after.platform - before.platform) / seconds,
-        },
+        seconds,
+        ...figures,
+        'requests of the platform a second': (after.platform - before.platform) / seconds,
         'CPU of the platform, s': cpu.reduce((sum, [pid, ms]) => sum + (cpuMsOf(pid) - ms) / 1000, 0),
       });
       const most = [...after.byKind]
@@ -337,12 +340,15 @@ function run(project: string) {
   const time = new Date().toISOString();
   const dotted_order = `${time.replace(/[-:.]/g, '').replace('Z', '000Z')}${id}`;
   return {
-    ...{ id, trace_id: id, dotted_order, name: 'load', run_type: 'chain', session_name: project },
-    ...{
-      start_time: time,
-      end_time: time,
-      inputs: { text: 'x'.repeat(1000) },
-      outputs: { text: 'y'.repeat(1000) },
-    },
+    id,
+    trace_id: id,
+    dotted_order,
+    name: 'load',
+    run_type: 'chain',
+    session_name: project,
+    start_time: time,
+    end_time: time,
+    inputs: { text: 'x'.repeat(1000) },
+    outputs: { text: 'y'.repeat(1000) },
   };
 }

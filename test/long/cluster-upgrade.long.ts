@@ -92,7 +92,12 @@ const SLEEPER = 'sleeper';
 
   const reasonOf = (name: string): Promise<string> =>
     kubectl.run([
-      ...['-n', namespace, 'get', 'adep', name, '-o'],
+      '-n',
+      namespace,
+      'get',
+      'adep',
+      name,
+      '-o',
       'jsonpath={.status.conditions[?(@.type=="Ready")].reason}',
     ]);
 
@@ -160,7 +165,14 @@ const SLEEPER = 'sleeper';
   /** Pods of the agent, which changes of the platform's programs leave as they are. */
   const agentPods = (): Promise<string> =>
     kubectl.run([
-      ...['-n', namespace, 'get', 'pods', '-l', `agentplane.dev/deployment=${MY_AGENT}`, '-o', 'name'],
+      '-n',
+      namespace,
+      'get',
+      'pods',
+      '-l',
+      `agentplane.dev/deployment=${MY_AGENT}`,
+      '-o',
+      'name',
     ]);
 
   async function expectPrograms(tag: string): Promise<void> {
@@ -190,7 +202,9 @@ const SLEEPER = 'sleeper';
     await bench.shell.run(bench.page('## Exports').split('\n').slice(0, 3).join('\n'));
     days = await DaysProject.make(rest);
     const { status } = await rest.post('/v2/deployments', {
-      ...{ name: SLEEPER, source: 'external_image', idle_seconds: 3 },
+      name: SLEEPER,
+      source: 'external_image',
+      idle_seconds: 3,
       source_config: { resource_spec: { min_scale: 0 } },
       source_revision_config: { image_uri: `localhost/sample-agent:${FORMER}` },
     });
@@ -233,7 +247,8 @@ const SLEEPER = 'sleeper';
     const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     expect(JSON.stringify(await client.runs.wait(null, 'agent', { input }))).toContain('42');
     await waitFor(async () => ['Waking', 'Ready'].includes(await reasonOf(SLEEPER)), {
-      ...{ what: `${SLEEPER} to be awake`, timeoutMs: 60_000 },
+      what: `${SLEEPER} to be awake`,
+      timeoutMs: 60_000,
     });
     await awaitAsleep();
   });

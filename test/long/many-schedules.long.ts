@@ -62,7 +62,10 @@ describe('hourly schedules of many workspaces', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({
-      ...{ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder, isForExports: true },
+      kubeconfigPath: server.kubeconfigPath,
+      databaseUri: uri,
+      folder,
+      isForExports: true,
       controller: {
         AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT),
         AGENTPLANE_EXPORT_CONCURRENT_EXPORTS: String(AT_WORK),
@@ -104,8 +107,10 @@ describe('hourly schedules of many workspaces', () => {
     const made = await plane.client.create(RESOURCES.BulkExport, {
       metadata: { namespace, name: 'hourly' },
       spec: {
-        ...{ destinationRef: { name: 'local' }, tracingProject: { name: 'p' } },
-        ...{ startTime: new Date(startMs).toISOString(), intervalHours: 1 },
+        destinationRef: { name: 'local' },
+        tracingProject: { name: 'p' },
+        startTime: new Date(startMs).toISOString(),
+        intervalHours: 1,
       } as unknown as BulkExport['spec'],
     });
     workspaces.push({ namespace, tenantId: spec.tenantId, id: idOf(made) ?? '' });
@@ -210,7 +215,10 @@ describe('hourly schedules of many workspaces', () => {
         await endWorkers();
         const left = await count();
         const bound: Counts = {
-          ...{ exports: WORKSPACES * (1 + KEPT), runs: WORKSPACES * KEPT * 2, Jobs: 0, pods: 0 },
+          exports: WORKSPACES * (1 + KEPT),
+          runs: WORKSPACES * KEPT * 2,
+          Jobs: 0,
+          pods: 0,
         };
         const isLeft = Object.entries(bound).some(([name, n]) => (left[name] ?? 0) > n);
         if (isLeft) throw new Error(JSON.stringify(left));

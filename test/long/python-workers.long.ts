@@ -74,7 +74,8 @@ function workersOf({ child }: ServerProcess): number[] {
     expect(values).toEqual(values.map(() => ({ text: 'A' })));
     await client.runs.cancel(id, runId, false);
     await waitFor(async () => (await client.runs.get(id, runId)).status === 'interrupted', {
-      ...{ what: 'the end of the run', timeoutMs: 30_000 },
+      what: 'the end of the run',
+      timeoutMs: 30_000,
     });
     expect(server.log.some(({ msg }) => msg === 'graph host hangs')).toBe(true);
   });
@@ -112,7 +113,8 @@ function workersOf({ child }: ServerProcess): number[] {
     await first.stop();
     const second = await start(uri);
     await waitFor(async () => (await second.client().threads.get(id)).status === 'idle', {
-      ...{ what: 'the end of the run', timeoutMs: 30_000 },
+      what: 'the end of the run',
+      timeoutMs: 30_000,
     });
     const { values } = await second.client().threads.getState<{ steps: string[] }>(id);
     expect(values.steps).toEqual(['first', 'second']);

@@ -67,8 +67,11 @@ describe('agentplane migrate database', () => {
     const platform = await startPlatform(machine);
     const rest = new Rest(platform.credentials);
     const { body } = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name: NAME, source: 'internal_image', source_config: {} },
-      ...{ source_revision_config: { image_uri: 'sample-agent' }, secrets: [] },
+      name: NAME,
+      source: 'internal_image',
+      source_config: {},
+      source_revision_config: { image_uri: 'sample-agent' },
+      secrets: [],
     });
     await deployed(rest, body.id, body.latest_revision_id ?? '');
     const client = agentAt({ rest, reach: (same) => same }, await urlOf(rest, body.id));
@@ -159,7 +162,8 @@ describe('agentplane migrate database', () => {
       await reached.patch(`/v2/deployments/${id}`, { suspend: false });
       const client = agentAt({ rest: reached, reach: (same) => same }, await urlOf(reached, id));
       await waitFor(() => client.threads.get(threadId).catch(() => undefined), {
-        ...{ timeoutMs: 90_000, what: 'the agent' },
+        timeoutMs: 90_000,
+        what: 'the agent',
       });
       expect(await seen(client)).toEqual(before);
     } finally {

@@ -37,7 +37,11 @@ describe('agentplane migrate objects', () => {
     await objects.createBucket('others');
     await objects.write({ bucket: 'others', key: 'x' }, { ...facts, etag: 'e' }, piecesOf(Buffer.from('x')));
     target = await startObjectStore({
-      ...{ folder: served, host: '127.0.0.1', port: 0, ...KEYS, buckets: ['team', 'others'] },
+      folder: served,
+      host: '127.0.0.1',
+      port: 0,
+      ...KEYS,
+      buckets: ['team', 'others'],
       log: createLogger('test', 'silent'),
       fault: ({ method }) => {
         if (method === 'PUT') onPut();
@@ -48,8 +52,10 @@ describe('agentplane migrate objects', () => {
     writeFileSync(
       storeFile,
       JSON.stringify({
-        ...{ endpoint_url: endpoint, region: 'us-east-1' },
-        ...{ access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
+        endpoint_url: endpoint,
+        region: 'us-east-1',
+        access_key_id: KEYS.accessKeyId,
+        secret_access_key: KEYS.secretAccessKey,
       }),
     );
     store = openObjectStore({ endpoint, region: 'us-east-1', ...KEYS, allowPrivateEndpoints: true });

@@ -59,7 +59,9 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
         ownerReferences: [
           {
             apiVersion: 'agentplane.dev/v1alpha1',
-            ...{ kind: 'BulkExportDestination', name: 'store', uid: destination.metadata.uid ?? '' },
+            kind: 'BulkExportDestination',
+            name: 'store',
+            uid: destination.metadata.uid ?? '',
           },
         ],
       },
@@ -73,22 +75,30 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     await client.create(RESOURCES.AgentDeployment, {
       metadata: { ...at('agent'), annotations: { note: 'kept' } },
       spec: {
-        ...{ source: 'internal_image', sourceConfig: {}, secretsRef: { name: 'variables' } },
+        source: 'internal_image',
+        sourceConfig: {},
+        secretsRef: { name: 'variables' },
         sourceRevisionConfig: { imageUri: 'sample-agent' },
       } as unknown as AgentDeployment['spec'],
     });
     await client.create(RESOURCES.BulkExport, {
       metadata: at('hourly'),
       spec: {
-        ...{ destinationRef: { name: 'store' }, tracingProject: { name: 'p' }, suspend: true },
-        ...{ startTime: '2026-01-01T00:00:00Z', intervalHours: 1 },
+        destinationRef: { name: 'store' },
+        tracingProject: { name: 'p' },
+        suspend: true,
+        startTime: '2026-01-01T00:00:00Z',
+        intervalHours: 1,
       } as unknown as BulkExport['spec'],
     });
     await client.create(RESOURCES.BulkExport, {
       metadata: at('once'),
       spec: {
-        ...{ destinationRef: { name: 'store' }, tracingProject: { name: 'p' }, suspend: true },
-        ...{ startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-02T00:00:00Z' },
+        destinationRef: { name: 'store' },
+        tracingProject: { name: 'p' },
+        suspend: true,
+        startTime: '2026-01-01T00:00:00Z',
+        endTime: '2026-01-02T00:00:00Z',
       } as unknown as BulkExport['spec'],
     });
     const found = () => client.get(RESOURCES.AgentDeployment, at('agent'));
@@ -154,7 +164,9 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     const agent = await cluster.get(RESOURCES.AgentDeployment, at('agent'));
     expect(annotationsOf(agent)).toMatchObject({ [ANNOTATION.id]: ids['agent'], note: 'kept' });
     expect(agent.spec).toMatchObject({
-      ...{ suspend: true, source: 'external_image', secretsRef: { name: 'variables' } },
+      suspend: true,
+      source: 'external_image',
+      secretsRef: { name: 'variables' },
       sourceRevisionConfig: { imageUri: 'registry.example.com/team/sample-agent' },
     });
     const store = await cluster.get(RESOURCES.BulkExportDestination, at('store'));
@@ -165,7 +177,8 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       expect.objectContaining({ kind: 'BulkExportDestination', name: 'store', uid: store.metadata.uid }),
     ]);
     expect(await cluster.get(SECRETS, at('variables'))).toMatchObject({
-      ...{ immutable: true, data: { TOKEN: encoded('é') } },
+      immutable: true,
+      data: { TOKEN: encoded('é') },
       metadata: { labels: { team: 'x' } },
     });
     const schedule = await cluster.get(RESOURCES.BulkExport, at('hourly'));
@@ -174,7 +187,9 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
     const { items } = await cluster.list(SECRETS, { namespace: HERE });
     // those of the deployment's key, its database and the listener are made anew
     expect(items.map(({ metadata }) => metadata.name).sort()).toEqual([
-      ...['keys', 'local-destination', 'variables'],
+      'keys',
+      'local-destination',
+      'variables',
     ]);
     expect(await cluster.find(RESOURCES.BulkExport, at('once'))).toBeUndefined();
   });
@@ -249,7 +264,8 @@ if (!hasRealKubernetes || !kubectlBinary) leaveOut('a real Kubernetes');
       const agent = { namespace: 'ws-moved', name: 'agent' };
       const found = () => client.get(RESOURCES.AgentDeployment, agent);
       await waitFor(async () => (await found()).status?.id === ids['agent'], {
-        ...{ timeoutMs: 60_000, what: 'the id of the deployment' },
+        timeoutMs: 60_000,
+        what: 'the id of the deployment',
       });
       const { data } = await client.get(SECRETS, { namespace: 'ws-moved', name: 'variables' });
       expect(data).toEqual({ TOKEN: encoded('é') });

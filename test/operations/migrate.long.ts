@@ -45,8 +45,13 @@ describe('agentplane migrate traces', () => {
       autoBatchTracing: false,
     });
     await client.createRun({
-      ...{ id: RUN, trace_id: RUN, name: 'moved', run_type: 'chain', project_name: 'kept' },
-      ...{ inputs: { question: 'é' }, start_time: Date.now() },
+      id: RUN,
+      trace_id: RUN,
+      name: 'moved',
+      run_type: 'chain',
+      project_name: 'kept',
+      inputs: { question: 'é' },
+      start_time: Date.now(),
     });
     await waitFor(() => client.readRun(RUN), { what: 'the run' });
     const refused = migrate(machine);

@@ -33,7 +33,12 @@ describe('a program behind a proxy', () => {
   beforeAll(async () => {
     const log = createLogger('test', 'silent');
     store = await startObjectStore({
-      ...{ folder: join(folder, 'store'), host: '127.0.0.1', port: 0, log, buckets: ['bkt'], ...KEYS },
+      folder: join(folder, 'store'),
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: ['bkt'],
+      ...KEYS,
     });
     front = await startTlsFront(HOST, store.endpoint);
     writeFileSync(caFile, front.ca);

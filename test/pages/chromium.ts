@@ -20,7 +20,13 @@ interface Message {
 }
 
 const KEYS: Readonly<Record<string, number>> = {
-  ...{ Enter: 13, End: 35, Home: 36, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40 },
+  Enter: 13,
+  End: 35,
+  Home: 36,
+  ArrowLeft: 37,
+  ArrowUp: 38,
+  ArrowRight: 39,
+  ArrowDown: 40,
 };
 
 /** One page of a headless browser, driven by its debugging pipe: no port is opened, no package is needed. */

@@ -61,7 +61,12 @@ const OPEN = `document.activeElement.parentElement.open`;
   beforeAll(async () => {
     const [root = ''] = ids;
     const post = ROWS.map(([name, run_type, from, to, more], n) => ({
-      ...{ id: ids[n], trace_id: root, session_name: 'weather', name, run_type, start_time: iso(from) },
+      id: ids[n],
+      trace_id: root,
+      session_name: 'weather',
+      name,
+      run_type,
+      start_time: iso(from),
       ...(to === undefined ? {} : { end_time: iso(to) }),
       ...(n === 0 ? {} : { parent_run_id: n === 3 ? ids[2] : root }),
       inputs: { question: 'Will it rain in Bergen?', step: n, options: { units: 'mm', days: [1, 2] } },

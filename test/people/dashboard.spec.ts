@@ -45,7 +45,9 @@ describe('agentplane dashboard on a cluster', () => {
       // without CI, which tells Ink that nobody looks
       env: {
         ...inheritedEnvironment(['PATH', 'HOME', 'LANG']),
-        ...{ KUBECONFIG: kube.kubeconfigPath, TERM: 'xterm', SHELL: '/bin/sh' },
+        KUBECONFIG: kube.kubeconfigPath,
+        TERM: 'xterm',
+        SHELL: '/bin/sh',
       },
     });
     let output = '';

@@ -18,7 +18,9 @@ export function pageLines(): readonly PageLines[] {
     const [reader = ''] = section.split('\n');
     const blocks = section.matchAll(/^```(\w+) (file|folder|prefix)( jsonl)?\n(.*?)^```$/gms);
     return [...blocks].map(([, language = '', reads, isJsonl, lines = '']) => ({
-      ...{ reader, language, lines },
+      reader,
+      language,
+      lines,
       format: isJsonl === undefined ? 'parquet' : 'jsonl',
       reads: reads as PageLines['reads'],
     }));

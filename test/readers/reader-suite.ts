@@ -57,12 +57,11 @@ function runsOf(day: string): readonly SentRun[] {
     return {
       run: {
         name: n % 3 === 0 ? '名前 \u{1F600}' : `run ${n % 9}`,
-        ...{
-          start_time,
-          end_time: start_time.replace('Z', '+00:00'),
-          tags: n % 4 === 0 ? ['', 'ä', '"'] : [],
-        },
-        ...{ run_type: n % 2 === 0 ? 'llm' : 'chain', trace_tier: n % 3 === 0 ? 'shortlived' : 'longlived' },
+        start_time,
+        end_time: start_time.replace('Z', '+00:00'),
+        tags: n % 4 === 0 ? ['', 'ä', '"'] : [],
+        run_type: n % 2 === 0 ? 'llm' : 'chain',
+        trace_tier: n % 3 === 0 ? 'shortlived' : 'longlived',
         ...(n % 4 === 1 ? { reference_example_id: randomUUID() } : {}),
       },
       fields: {
@@ -122,15 +121,22 @@ export function describeReaders(languages: readonly string[]): void {
         const below = file.slice(0, file.indexOf(`/${resource}/`) + resource.length + 1);
         expect(below.startsWith(folder)).toBe(true);
         const ddl = renderDdl(engine, {
-          ...{ name: 'runs', columns: EXPORT_COLUMNS, formatVersion: format, years: [2026, 2026] },
-          ...{ folder: below, url: below },
+          name: 'runs',
+          columns: EXPORT_COLUMNS,
+          formatVersion: format,
+          years: [2026, 2026],
+          folder: below,
+          url: below,
         });
         // the files of this test are in a folder
         const lines = ddl.replace(/ENGINE = S3\('(.*)', 'Parquet'\)/, "ENGINE = File(Parquet, '$1')");
         const language = languages[0] ?? '';
         const found = await runLines(
           {
-            ...{ reader: engine, language, format: 'parquet', reads: 'folder' },
+            reader: engine,
+            language,
+            format: 'parquet',
+            reads: 'folder',
             lines: `${lines}SELECT * FROM runs`,
           },
           { folder, file, prefix: '' },

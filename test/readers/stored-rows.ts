@@ -6,8 +6,22 @@ const TIMES = ['start_time', 'end_time', 'first_token_time'] as const;
 const COSTS = ['total_cost', 'prompt_cost', 'completion_cost'] as const;
 const TOKENS = ['total_tokens', 'prompt_tokens', 'completion_tokens'] as const;
 const TEXTS = [
-  ...['id', 'tenant_id', 'session_id', 'trace_id', 'parent_run_id', 'name', 'run_type', 'status'],
-  ...['reference_example_id', 'trace_tier', 'dotted_order', 'error', 'events', 'extra', 'inputs', 'outputs'],
+  'id',
+  'tenant_id',
+  'session_id',
+  'trace_id',
+  'parent_run_id',
+  'name',
+  'run_type',
+  'status',
+  'reference_example_id',
+  'trace_tier',
+  'dotted_order',
+  'error',
+  'events',
+  'extra',
+  'inputs',
+  'outputs',
 ] as const;
 const JSONS: readonly string[] = ['events', 'extra', 'inputs', 'outputs'];
 const LISTS = ['tags', 'parent_run_ids'] as const;
@@ -25,7 +39,10 @@ export async function storedRows(uri: string, projectId: string): Promise<readon
       ...TEXTS.filter((name) => name !== 'session_id').map((name) =>
         ['error', 'events', 'extra', 'inputs', 'outputs'].includes(name) ? `p.${name}` : `r.${name}::text`,
       ),
-      ...['r.project_id::text AS session_id', 'r.is_root', 'r.tags', 'r.parent_run_ids::text[]'],
+      'r.project_id::text AS session_id',
+      'r.is_root',
+      'r.tags',
+      'r.parent_run_ids::text[]',
       'feedback_stats(r.tenant_id, r.project_id, r.id, r.trace_id)::text AS feedback_stats',
     ];
     const { rows } = await client.query<Record<string, unknown>>(

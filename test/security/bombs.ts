@@ -217,7 +217,8 @@ export function attackWithBombs(arena: FindArena): void {
     it.each(DANGEROUS)('refuses the deployment secret %s', async (name) => {
       const { status } = await deploy('dangerous', {
         source: 'internal_image',
-        ...{ source_config: {}, source_revision_config: { image_uri: 'sample-agent' } },
+        source_config: {},
+        source_revision_config: { image_uri: 'sample-agent' },
         secrets: [{ name, value: '--require /tmp/attack.js' }],
       });
       expect(status).toBe(422);
@@ -226,7 +227,8 @@ export function attackWithBombs(arena: FindArena): void {
     it.each(GIT)('refuses the repository %j', async ({ repo_url, ...revision }) => {
       const { status } = await deploy('from git', {
         source: 'git_host',
-        ...{ source_config: { repo_url }, source_revision_config: revision },
+        source_config: { repo_url },
+        source_revision_config: revision,
       });
       expect(status).toBe(422);
     });

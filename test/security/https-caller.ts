@@ -57,7 +57,12 @@ export class HttpsCaller {
     return new Promise((resolve, reject) => {
       const sent = request(
         {
-          ...{ hostname, port, path, method, ca: this.ca, agent: false },
+          hostname,
+          port,
+          path,
+          method,
+          ca: this.ca,
+          agent: false,
           ...(cert === undefined ? {} : { cert, key }),
           headers: {
             ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

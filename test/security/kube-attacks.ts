@@ -157,11 +157,14 @@ export function attackKubernetes(arena: FindArena): void {
       const copies = [
         { op: 'add', path: '/data', value: { a: 'x'.repeat(1000) } },
         ...Array.from({ length: 40 }, (_, at) => ({
-          ...{ op: 'copy', from: '/data', path: `/metadata/annotations/x${at}` },
+          op: 'copy',
+          from: '/data',
+          path: `/metadata/annotations/x${at}`,
         })),
       ];
       const grown = await caller.call('PATCH', `${maps}/target`, identities.namespaceAdmin, {
-        ...{ body: JSON.stringify(copies), headers: json },
+        body: JSON.stringify(copies),
+        headers: json,
       });
       expect(grown.status).toBeGreaterThanOrEqual(400);
       expect((await caller.call('GET', `${maps}/bomb`, identities.namespaceAdmin)).status).toBe(404);
@@ -178,7 +181,9 @@ export function attackKubernetes(arena: FindArena): void {
         kind: 'CustomResourceDefinition',
         metadata: { name: `bombs.${group}` },
         spec: {
-          ...{ group, scope: 'Cluster', names: { plural: 'bombs', singular: 'bomb', kind: 'Bomb' } },
+          group,
+          scope: 'Cluster',
+          names: { plural: 'bombs', singular: 'bomb', kind: 'Bomb' },
           versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
         },
       };
@@ -188,7 +193,9 @@ export function attackKubernetes(arena: FindArena): void {
       });
       expect(made.status).toBe(201);
       const bomb = {
-        ...{ apiVersion: `${group}/v1`, kind: 'Bomb', metadata: { name: 'bomb' } },
+        apiVersion: `${group}/v1`,
+        kind: 'Bomb',
+        metadata: { name: 'bomb' },
         spec: { a: `${'a'.repeat(60)}!` },
       };
       const send = () =>

@@ -62,7 +62,11 @@ export async function findIdentities({ platform, kube, attacker }: Arena): Promi
   const listener = await kube.createToken({ namespace, name: 'listener-default' });
   const elsewhere = await kube.createToken({ namespace, name: 'owner' }, { audiences: ['elsewhere'] });
   return {
-    ...{ server, ca, nodeName, anonymous: {}, master: { cert, key } },
+    server,
+    ca,
+    nodeName,
+    anonymous: {},
+    master: { cert, key },
     namespaceAdmin: { token: owner.token },
     listener: { token: listener.token },
     node: { cert: node.cert, key: node.key },

@@ -22,15 +22,22 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 const binding = (role: object, subjects: object[], name = 'attack') => ({
-  ...{ apiVersion: `${RBAC_GROUP}/v1`, kind: 'RoleBinding', metadata: { name } },
-  ...{ roleRef: { apiGroup: RBAC_GROUP, ...role }, subjects },
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: 'RoleBinding',
+  metadata: { name },
+  roleRef: { apiGroup: RBAC_GROUP, ...role },
+  subjects,
 });
 const role = (rules: object[]) => ({
-  ...{ apiVersion: `${RBAC_GROUP}/v1`, kind: 'Role', metadata: { name: 'attack' } },
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: 'Role',
+  metadata: { name: 'attack' },
   rules,
 });
 const pod = (spec: object = {}) => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'attack' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'attack' },
   spec: { containers: [{ name: 'a', image: 'sample-agent' }], ...spec },
 });
 const tokenRequest = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
@@ -38,9 +45,23 @@ const tokenRequest = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReque
 export const PUBLIC_PATHS = ['/healthz', '/livez', '/readyz', '/version'];
 
 const ANONYMOUS_PATHS = [
-  ...['/', '/api', '/api/v1', '/apis', '/openapi/v2', '/openapi/v3', '/metrics', '/logs', '/debug/pprof/'],
-  ...[`${CORE}/namespaces`, `${CORE}/secrets`, `${CORE}/pods`, `${CORE}/nodes`, `${CORE}/serviceaccounts`],
-  ...[`${AGENTPLANE}/workspaces`, `${AGENTPLANE}/agentdeployments`, `${RBAC}/clusterroles`],
+  '/',
+  '/api',
+  '/api/v1',
+  '/apis',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/metrics',
+  '/logs',
+  '/debug/pprof/',
+  `${CORE}/namespaces`,
+  `${CORE}/secrets`,
+  `${CORE}/pods`,
+  `${CORE}/nodes`,
+  `${CORE}/serviceaccounts`,
+  `${AGENTPLANE}/workspaces`,
+  `${AGENTPLANE}/agentdeployments`,
+  `${RBAC}/clusterroles`,
 ];
 
 export function kubeRows(attacker: Tenant, victim: Tenant, nodeName: string): readonly KubeRow[] {
@@ -74,7 +95,10 @@ function impersonations(): KubeRow[] {
   return (['namespaceAdmin', 'listener', 'node'] as const).flatMap((as) =>
     who.map((headers) => ({
       what: `impersonates ${headers['impersonate-user']}`,
-      ...{ as, method: 'GET', path: `${CORE}/namespaces`, headers },
+      as,
+      method: 'GET',
+      path: `${CORE}/namespaces`,
+      headers,
     })),
   );
 }
@@ -85,7 +109,12 @@ function namespaceAdminRows(own: string, { namespace: other }: Tenant): KubeRow[
   const bindings = `${RBAC}/namespaces/${own}/rolebindings`;
   const roles = `${RBAC}/namespaces/${own}/roles`;
   const post = (what: string, path: string, body: object, status = 403): KubeRow => ({
-    ...{ what, as, method: 'POST', path, body, status },
+    what,
+    as,
+    method: 'POST',
+    path,
+    body,
+    status,
   });
   const read = (what: string, path: string): KubeRow => ({ what, as, method: 'GET', path });
   return [

@@ -113,7 +113,9 @@ export function attackOutboundAddresses(arena: FindArena): void {
       arena().transcript.call('POST', `${arena().restUrl}/api/v1/bulk-exports/destinations`, {
         key: arena().attacker.keys.workspace,
         body: {
-          ...{ destination_type: 'object_store', display_name: 'forged', credentials },
+          destination_type: 'object_store',
+          display_name: 'forged',
+          credentials,
           config: config(endpoint),
         },
       });
@@ -177,7 +179,8 @@ export function attackOutboundAddresses(arena: FindArena): void {
       const key = attacker.keys.workspace;
       const body = { assistant_id: 'agent', input: { messages: [{ role: 'user', content: 'hello' }] } };
       const hooked = await transcript.call('POST', `${attacker.agentUrl}/runs/wait`, {
-        ...{ key, body: { ...body, webhook: url } },
+        key,
+        body: { ...body, webhook: url },
       });
       expect(hooked.status).toBe(422);
       const replicas = encodeURIComponent(JSON.stringify([{ apiUrl: url, apiKey: 'x', projectName: 'x' }]));

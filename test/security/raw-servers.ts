@@ -30,7 +30,8 @@ export async function findServers(arena: Arena): Promise<readonly RawServer[]> {
   const key = `x-api-key: ${attacker.keys.workspace}\r\n`;
   const json = 'content-type: application/json\r\n';
   const plain = (name: RawServer['name'], port: number, path: string): RawServer => ({
-    ...{ name, port },
+    name,
+    port,
     head: `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${key}${json}`,
     get: `GET /info HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${key}`,
     connect: () => connect(port, '127.0.0.1'),

@@ -52,16 +52,22 @@ function grants(rules: readonly PolicyRule[]): readonly string[] {
 
 /** Calls that take the constant of a kind, and the verbs that they need. An applied object may be a new one. */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
-  ...{ get: ['get'], find: ['get'], list: ['list'], pages: ['list'], of: ['list', 'watch'] },
-  ...{ create: ['create'], replace: ['update'], delete: ['delete'] },
-  ...{ merge: ['patch'], mergeMetadata: ['patch'], apply: ['create', 'patch'] },
+  get: ['get'],
+  find: ['get'],
+  list: ['list'],
+  pages: ['list'],
+  of: ['list', 'watch'],
+  create: ['create'],
+  replace: ['update'],
+  delete: ['delete'],
+  merge: ['patch'],
+  mergeMetadata: ['patch'],
+  apply: ['create', 'patch'],
   // helpers that take the kind and call the client with it
-  ...{
-    ref: ['get', 'create', 'patch'],
-    addFinalizer: ['patch'],
-    removeFinalizer: ['patch'],
-    ensureId: ['patch'],
-  },
+  ref: ['get', 'create', 'patch'],
+  addFinalizer: ['patch'],
+  removeFinalizer: ['patch'],
+  ensureId: ['patch'],
 };
 /** A status is applied to a subresource; `ref` beside `reference` names an owner. */
 const CALL =

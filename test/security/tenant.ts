@@ -88,7 +88,9 @@ export async function fillTenant(
     what: 'the end of a key',
   });
   const integration = await make(rest, '/v1/integrations/git_host', {
-    ...{ name: 'canary', host: 'example.org', token: secret },
+    name: 'canary',
+    host: 'example.org',
+    token: secret,
   });
   const listeners = (await rest.get<{ resources: Body[] }>('/v2/listeners')).body.resources;
   return {

@@ -46,8 +46,12 @@ export class ChangedDeployment {
     { secrets = [], sourceConfig = {} }: Asked = {},
   ): Promise<ChangedDeployment> {
     const { status, body } = await rest.post<Deployment>('/v2/deployments', {
-      ...{ name: image, source: 'internal_image', source_config: sourceConfig, secrets },
-      ...{ source_revision_config: { image_uri: image }, min_ready_seconds: 0 },
+      name: image,
+      source: 'internal_image',
+      source_config: sourceConfig,
+      secrets,
+      source_revision_config: { image_uri: image },
+      min_ready_seconds: 0,
     });
     if (status !== 201) throw new Error(`POST /v2/deployments: ${status} ${JSON.stringify(body)}`);
     const deployment = new ChangedDeployment(rest, body.id, image, secrets);

@@ -81,8 +81,11 @@ export class ClusterBench {
 
   get objectStore(): Credentials['objectStore'] {
     return {
-      ...{ endpoint: this.#store.endpoint, region: 'us-east-1', bucket: BUCKET },
-      ...{ accessKeyId: 'walker', secretAccessKey: 'walker-secret' },
+      endpoint: this.#store.endpoint,
+      region: 'us-east-1',
+      bucket: BUCKET,
+      accessKeyId: 'walker',
+      secretAccessKey: 'walker-secret',
     };
   }
 
@@ -133,7 +136,11 @@ export class ClusterBench {
 
   async restWithFirstKey(): Promise<Rest> {
     const tenantId = await this.kubectl.run([
-      ...['get', 'workspace', 'default', '-o', 'jsonpath={.spec.tenantId}'],
+      'get',
+      'workspace',
+      'default',
+      '-o',
+      'jsonpath={.spec.tenantId}',
     ]);
     const apiKey = await this.secret('agentplane-first-key', 'api-key');
     return new Rest({ restUrl: this.serviceUrl('agentplane-api', SYSTEM), apiKey, tenantId });
@@ -191,7 +198,9 @@ export class ClusterBench {
   async awaitOtherLeader(former: string): Promise<number> {
     const began = performance.now();
     await waitFor(async () => ![former, ''].includes(await this.leader()), {
-      ...{ what: 'another leader', timeoutMs: 60_000, intervalMs: 200 },
+      what: 'another leader',
+      timeoutMs: 60_000,
+      intervalMs: 200,
     });
     return performance.now() - began;
   }
@@ -242,7 +251,12 @@ export class ClusterBench {
 
 function startStore(folder: string, port: number): Promise<EmbeddedObjectStore> {
   return startObjectStore({
-    ...{ folder: join(folder, 'objects'), host: NODE_ADDRESS, port, buckets: [BUCKET] },
-    ...{ accessKeyId: 'walker', secretAccessKey: 'walker-secret', log: createLogger('store', 'error') },
+    folder: join(folder, 'objects'),
+    host: NODE_ADDRESS,
+    port,
+    buckets: [BUCKET],
+    accessKeyId: 'walker',
+    secretAccessKey: 'walker-secret',
+    log: createLogger('store', 'error'),
   });
 }

@@ -26,9 +26,16 @@ export class DaysProject {
         const time = `${date}T10:00:00.${String(at).padStart(6, '0')}Z`;
         ids.push(id);
         return {
-          ...{ id, trace_id: id, dotted_order: `${time.replace(/[-:.]/g, '').replace('Z', '')}Z${id}` },
-          ...{ name: 'day', run_type: 'chain', session_name: 'days', start_time: time, end_time: time },
-          ...{ inputs: { at }, outputs: {} },
+          id,
+          trace_id: id,
+          dotted_order: `${time.replace(/[-:.]/g, '').replace('Z', '')}Z${id}`,
+          name: 'day',
+          run_type: 'chain',
+          session_name: 'days',
+          start_time: time,
+          end_time: time,
+          inputs: { at },
+          outputs: {},
         };
       });
       const { status } = await rest.post('/runs/batch', { post, patch: [] });
@@ -42,8 +49,10 @@ export class DaysProject {
   async beginExport(): Promise<string> {
     const destinations = await this.rest.get<{ id: string }[]>('/api/v1/bulk-exports/destinations');
     const { status, body } = await this.rest.post<{ id: string }>('/api/v1/bulk-exports', {
-      ...{ bulk_export_destination_id: destinations.body[0]?.id, session_id: this.id },
-      ...{ start_time: '2026-03-01T00:00:00Z', end_time: '2026-04-30T00:00:00Z' },
+      bulk_export_destination_id: destinations.body[0]?.id,
+      session_id: this.id,
+      start_time: '2026-03-01T00:00:00Z',
+      end_time: '2026-04-30T00:00:00Z',
     });
     if (status !== 200) throw new Error(`POST /api/v1/bulk-exports answered ${status}`);
     return body.id;

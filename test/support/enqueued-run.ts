@@ -34,7 +34,8 @@ export async function expectDone(agent: Client, runs: readonly EnqueuedRun[]): P
 
 async function messagesOf(agent: Client, threadId: string): Promise<readonly string[]> {
   const state = await waitFor(() => agent.threads.getState(threadId), {
-    ...{ what: 'the state of a thread', timeoutMs: 60_000 },
+    what: 'the state of a thread',
+    timeoutMs: 60_000,
   });
   const { messages } = state.values as { messages: { type: string; content: string }[] };
   return messages.filter(({ type }) => type === 'human').map(({ content }) => content);

@@ -15,10 +15,19 @@ let ids = 0;
 export function aRun(fields: Partial<FilterableRun> = {}): FilterableRun {
   const id = `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`;
   return {
-    ...{ id, traceId: id, name: 'agent', runType: 'chain', status: 'success', isRoot: true },
+    id,
+    traceId: id,
+    name: 'agent',
+    runType: 'chain',
+    status: 'success',
+    isRoot: true,
     startTime: at('2026-01-01T12:00:00Z'),
     endTime: at('2026-01-01T12:00:01Z'),
-    ...{ tags: [], metadataPairs: [], inputPairs: [], outputPairs: [], feedback: [] },
+    tags: [],
+    metadataPairs: [],
+    inputPairs: [],
+    outputPairs: [],
+    feedback: [],
     ...fields,
   };
 }

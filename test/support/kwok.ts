@@ -90,8 +90,11 @@ export class Kwok {
     this.#child = spawn(
       binary,
       [
-        ...[`--kubeconfig=${kubeconfig}`, `--config=${config}`, '--manage-all-nodes=true'],
-        ...['--node-ip=127.0.0.1', '--node-lease-duration-seconds=40'],
+        `--kubeconfig=${kubeconfig}`,
+        `--config=${config}`,
+        '--manage-all-nodes=true',
+        '--node-ip=127.0.0.1',
+        '--node-lease-duration-seconds=40',
       ],
       { stdio: ['ignore', log, log] },
     );

@@ -13,20 +13,25 @@ export const OWN_POSTGRES_PASSWORD = 'own';
  */
 export function postgresPod(name: string, folder?: string): object {
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: { app: 'postgres', server: name } } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app: 'postgres', server: name } },
     spec: {
       securityContext: { runAsUser: POSTGRES_USER, fsGroup: POSTGRES_USER },
       containers: [
         {
-          ...{ name: 'postgres', image: 'localhost/trial-postgres:1', args: ['-c', 'max_connections=200'] },
+          name: 'postgres',
+          image: 'localhost/trial-postgres:1',
+          args: ['-c', 'max_connections=200'],
           env: [
             { name: 'PGDATA', value: '/data/pgdata' },
             { name: 'POSTGRES_PASSWORD', value: OWN_POSTGRES_PASSWORD },
           ],
           // a busy node takes longer than the second that is the default, and a Service without pods refuses everybody
           readinessProbe: {
-            ...{ exec: { command: ['pg_isready', '-U', 'postgres'] } },
-            ...{ periodSeconds: 2, timeoutSeconds: 10 },
+            exec: { command: ['pg_isready', '-U', 'postgres'] },
+            periodSeconds: 2,
+            timeoutSeconds: 10,
           },
           volumeMounts: [
             { name: 'data', mountPath: '/data' },
@@ -45,14 +50,17 @@ export function postgresPod(name: string, folder?: string): object {
 /** @param server name of the pod that it leads to */
 export function postgresService(name: string, server: string): object {
   return {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name } },
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name },
     spec: { selector: { server }, ports: [{ port: 5432 }] },
   };
 }
 
 /** One Postgres and its Service, for `kubectl apply`. */
 export const OWN_POSTGRES = {
-  ...{ apiVersion: 'v1', kind: 'List' },
+  apiVersion: 'v1',
+  kind: 'List',
   items: [postgresPod('postgres'), postgresService('postgres', 'postgres')],
 };
 

@@ -3,7 +3,9 @@ import { connectAsAdministrator, OWN_POSTGRES } from './own-postgres.js';
 
 /** The database that docs/cluster.md has of one's own, as `startPageDatabase` makes it. */
 export const PAGE_DATABASE: Database = {
-  ...{ secret: 'agentplane-postgres', service: 'postgres', namespace: 'databases' },
+  secret: 'agentplane-postgres',
+  service: 'postgres',
+  namespace: 'databases',
 };
 
 /** A Postgres in a pod, with the roles and the Secret of docs/cluster.md. */

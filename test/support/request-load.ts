@@ -48,8 +48,10 @@ export class RequestLoad {
     this.#isOver = true;
     await Promise.all(this.#callers);
     return {
-      ...{ asked: this.asked, failures: this.#failures },
-      ...{ p50Ms: quantile(this.#tookMs, 0.5), slowestMs: Math.max(...this.#tookMs) },
+      asked: this.asked,
+      failures: this.#failures,
+      p50Ms: quantile(this.#tookMs, 0.5),
+      slowestMs: Math.max(...this.#tookMs),
     };
   }
 

@@ -69,8 +69,10 @@ export async function addExport(
   await client.create(RESOURCES.BulkExport, {
     metadata: { namespace, name: 'days' },
     spec: {
-      ...{ destinationRef: { name: 'local' }, tracingProject: { name: 'p' } },
-      ...{ startTime: new Date(end - days * DAY_MS).toISOString(), endTime: new Date(end).toISOString() },
+      destinationRef: { name: 'local' },
+      tracingProject: { name: 'p' },
+      startTime: new Date(end - days * DAY_MS).toISOString(),
+      endTime: new Date(end).toISOString(),
     } as unknown as BulkExport['spec'],
   });
 }

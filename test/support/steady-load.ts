@@ -77,8 +77,12 @@ export class SteadyLoad {
     this.#isOver = true;
     await Promise.all(this.#callers);
     return {
-      ...{ asked: this.#asked, failures: this.#failures, slowestMs: this.#slowestMs },
-      ...{ ingested: this.#ingested, enqueued: this.#enqueued, agent: this.agent },
+      asked: this.#asked,
+      failures: this.#failures,
+      slowestMs: this.#slowestMs,
+      ingested: this.#ingested,
+      enqueued: this.#enqueued,
+      agent: this.agent,
     };
   }
 
@@ -109,8 +113,16 @@ export class SteadyLoad {
     const time = new Date().toISOString();
     const dotted_order = `${time.replace(/[-:.]/g, '').replace('Z', '000Z')}${id}`;
     const run = {
-      ...{ id, trace_id: id, dotted_order, name: 'load', run_type: 'chain', session_name: this.project },
-      ...{ start_time: time, end_time: time, inputs: {}, outputs: {} },
+      id,
+      trace_id: id,
+      dotted_order,
+      name: 'load',
+      run_type: 'chain',
+      session_name: this.project,
+      start_time: time,
+      end_time: time,
+      inputs: {},
+      outputs: {},
     };
     const { status, body } = await this.rest.post('/runs/batch', { post: [run], patch: [] });
     if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`);

@@ -100,7 +100,8 @@ function spoiled({ status, headers, body }: Answer): Answer {
   const text = body.toString('utf8').replace(/(<ETag>)[^<]*(<\/ETag>)/, `$1"${other}-1"$2`);
   const { etag, 'content-length': _length, 'transfer-encoding': _encoding, ...rest } = headers;
   return {
-    ...{ status, body: Buffer.from(text) },
+    status,
+    body: Buffer.from(text),
     headers: { ...rest, ...(etag === undefined ? {} : { etag: `"${other}"` }) },
   };
 }

@@ -41,12 +41,15 @@ const ownRoot = aTrace({ ...named('ExpandQuery'), ...scored(1) }, named('Retriev
 /** The expressions of public documents that speak of other runs of the trace. */
 export const TRACE_EXPRESSIONS: readonly TraceExpression[] = [
   {
-    ...{ filter: 'eq(name, "extractor")', traceFilter: SCORED },
+    filter: 'eq(name, "extractor")',
+    traceFilter: SCORED,
     runs: [...liked, ...disliked, ...likedBelow],
     finds: finding('extractor', liked),
   },
   {
-    ...{ filter: 'eq(name, "RetrieveDocs")', treeFilter: 'eq(name, "ExpandQuery")', traceFilter: SCORED },
+    filter: 'eq(name, "RetrieveDocs")',
+    treeFilter: 'eq(name, "ExpandQuery")',
+    traceFilter: SCORED,
     runs: [...expanded, ...alone, ...unscored, ...ownRoot],
     finds: finding('RetrieveDocs', [...expanded, ...ownRoot]),
   },

@@ -39,9 +39,16 @@ export class Versitygw {
     const child = spawn(
       program,
       [
-        ...['--port', `127.0.0.1:${port}`, '--quiet', '--iam-dir', at('iam')],
+        '--port',
+        `127.0.0.1:${port}`,
+        '--quiet',
+        '--iam-dir',
+        at('iam'),
         ...(virtualDomain === undefined ? [] : ['--virtual-domain', virtualDomain]),
-        ...['posix', '--versioning-dir', at('versions'), data],
+        'posix',
+        '--versioning-dir',
+        at('versions'),
+        data,
       ],
       {
         env: {

@@ -117,7 +117,10 @@ describe('telemetry of the platform', () => {
   /** @returns when the run had ended */
   async function runAgent(): Promise<number> {
     const made = await rest.post<{ id: string; latest_revision_id: string }>('/v2/deployments', {
-      ...{ name: DEPLOYMENT, source: 'internal_image', source_config: {}, secrets: [] },
+      name: DEPLOYMENT,
+      source: 'internal_image',
+      source_config: {},
+      secrets: [],
       source_revision_config: { image_uri: 'sample-agent' },
     });
     expect(made.status).toBe(201);
@@ -161,7 +164,8 @@ describe('telemetry of the platform', () => {
     await waitFor(() => Date.now() > ranAtMs + 200);
     const now = Date.now();
     const made = await rest.post<{ id: string }>('/api/v1/bulk-exports', {
-      ...{ bulk_export_destination_id: destinations[0]?.id, session_id: project },
+      bulk_export_destination_id: destinations[0]?.id,
+      session_id: project,
       start_time: new Date(now - 3_600_000).toISOString(),
       end_time: new Date(now - 100).toISOString(),
     });

@@ -93,12 +93,10 @@ describe('the plan of a quick run', () => {
 
   it('adds all pure spec files, and counts files of test/ that reach a change by the platform alone', () => {
     expect(plan('apps/one/src/main.ts')).toMatchObject({
-      ...{
-        ring: ['libs/beta/src/get.spec.ts', 'apps/one/src/all.spec.ts'],
-        left: [],
-        borders: 2,
-        servers: true,
-      },
+      ring: ['libs/beta/src/get.spec.ts', 'apps/one/src/all.spec.ts'],
+      left: [],
+      borders: 2,
+      servers: true,
     });
   });
 

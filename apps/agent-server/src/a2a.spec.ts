@@ -424,8 +424,14 @@ describe('an agent card', () => {
   it('has no members of 0.3 for a client of 1.0', async () => {
     const pure = (await (await card(both[0] ?? '', { 'a2a-version': '1.0' })).json()) as Json;
     expect(Object.keys(pure).sort()).toEqual([
-      ...['capabilities', 'defaultInputModes', 'defaultOutputModes', 'description', 'name'],
-      ...['skills', 'supportedInterfaces', 'version'],
+      'capabilities',
+      'defaultInputModes',
+      'defaultOutputModes',
+      'description',
+      'name',
+      'skills',
+      'supportedInterfaces',
+      'version',
     ]);
   });
 

@@ -300,9 +300,20 @@ describe('a server', () => {
         await response.text();
       }
       expect(statuses).toEqual({
-        ...{ workspace: 200, invoke: 200, own: 200, ending: 200 },
-        ...{ other: 403, nameless: 403, ingest: 403, read: 403, newer: 403, unscoped: 403 },
-        ...{ theirs: 401, wrong: 401, down: 503, '': 401 },
+        workspace: 200,
+        invoke: 200,
+        own: 200,
+        ending: 200,
+        other: 403,
+        nameless: 403,
+        ingest: 403,
+        read: 403,
+        newer: 403,
+        unscoped: 403,
+        theirs: 401,
+        wrong: 401,
+        down: 503,
+        '': 401,
       });
       // each key once, and the expired one twice
       expect(asked).toBe(Object.keys(known).length + 3);

@@ -118,13 +118,29 @@ export function buildServices(parts: ServiceParts): Services {
     limits: runLimits,
     takesRuns: config.role !== 'api',
     runTimeoutMs: config.runTimeoutSeconds * 1000,
-    ...{ temporary, onThreads, relay, logs, followed: follower, clock, log },
+    temporary,
+    onThreads,
+    relay,
+    logs,
+    followed: follower,
+    clock,
+    log,
   });
   const watch = new ThreadWatch({ sql, clock, log });
   const outputs = new RunOutputs({ sql, logs, follower, worker, clock, log });
   const runs = new RunService({
-    ...{ sql, server, assistants, graphs, temporary, onThreads, worker, watch, clock },
-    ...{ logs, outputs, follower },
+    sql,
+    server,
+    assistants,
+    graphs,
+    temporary,
+    onThreads,
+    worker,
+    watch,
+    clock,
+    logs,
+    outputs,
+    follower,
     webhooks: webhooks.policy,
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
@@ -135,7 +151,9 @@ export function buildServices(parts: ServiceParts): Services {
   const activity = new Activity(clock);
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {
-    ...{ server, logs, worker },
+    server,
+    logs,
+    worker,
     loads: new RunLoads({ sql, server, worker, clock }),
     activity,
     idle: idleDesk(config, new IdleCheck({ sql, server, worker, activity, erases: platform !== undefined })),
@@ -146,7 +164,10 @@ export function buildServices(parts: ServiceParts): Services {
     watch,
     redis: redis?.channel,
     crons: new CronService({
-      ...{ sql, assistants, webhooks: webhooks.policy, clock },
+      sql,
+      assistants,
+      webhooks: webhooks.policy,
+      clock,
       limits: {
         maxCrons: config.maxCrons,
         maxCronsOfCaller: config.maxCronsPerCaller || Math.ceil(config.maxCrons / 2),
@@ -157,10 +178,17 @@ export function buildServices(parts: ServiceParts): Services {
     traceEraser: platform && new TraceEraser({ sql, platform, clock, log }),
     threadSweeper: new ThreadSweeper({ sql, settings: parts.threadTtl, clock, log }),
     ticker: new CronTicker({
-      ...{ sql, server, assistants, watch, clock, log },
+      sql,
+      server,
+      assistants,
+      watch,
+      clock,
+      log,
       maxRecursionLimit: config.maxRecursionLimit,
     }),
-    ...{ runs, outputs, state },
+    runs,
+    outputs,
+    state,
     agents: new Agents(assistants, hosts),
     tasks: new Tasks({ sql, runs, outputs, states: state, contexts: new ContextThreads(sql), clock }),
   };
@@ -189,7 +217,11 @@ function openRedis(
   const channelOf = (id: string): string =>
     `${redisKeyPrefix}agentplane:${tenantId}:${deployment}:output:${id}`;
   const channel = new RedisChannel({
-    ...{ places: parseRedisUri(redisUri), channel: channelOf(serverId), secrets, clock, log },
+    places: parseRedisUri(redisUri),
+    channel: channelOf(serverId),
+    secrets,
+    clock,
+    log,
     onMessage: (text) => {
       const events = parseOutput(text);
       if (events) for (const event of events) follower.receive(event);

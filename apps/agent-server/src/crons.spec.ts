@@ -51,24 +51,38 @@ describe('the crons of the SDK', () => {
     const { crons, threads } = server.client();
     const { thread_id: threadId } = await threads.create();
     const made = await crons.create('counter', {
-      ...{ schedule: '0 9 * * MON-FRI', timezone: 'Europe/Berlin', endTime: '2099-01-01T00:00:00Z' },
-      ...{ input: { waitMs: 1 }, config: { configurable: { word: 'a' } }, context: { b: 1 } },
-      ...{
-        metadata: { owner: 'alice' },
-        interruptBefore: ['count'],
-        durability: 'sync',
-        streamMode: 'updates',
-      },
-      ...{ onRunCompleted: 'keep', multitaskStrategy: 'reject', webhook: 'https://example.com/hook' },
+      schedule: '0 9 * * MON-FRI',
+      timezone: 'Europe/Berlin',
+      endTime: '2099-01-01T00:00:00Z',
+      input: { waitMs: 1 },
+      config: { configurable: { word: 'a' } },
+      context: { b: 1 },
+      metadata: { owner: 'alice' },
+      interruptBefore: ['count'],
+      durability: 'sync',
+      streamMode: 'updates',
+      onRunCompleted: 'keep',
+      multitaskStrategy: 'reject',
+      webhook: 'https://example.com/hook',
     });
     expect(made).toMatchObject({
-      ...{ schedule: '0 9 * * MON-FRI', timezone: 'Europe/Berlin', end_time: '2099-01-01T00:00:00.000Z' },
-      ...{ thread_id: null, on_run_completed: 'keep', enabled: true, metadata: { owner: 'alice' } },
+      schedule: '0 9 * * MON-FRI',
+      timezone: 'Europe/Berlin',
+      end_time: '2099-01-01T00:00:00.000Z',
+      thread_id: null,
+      on_run_completed: 'keep',
+      enabled: true,
+      metadata: { owner: 'alice' },
       next_run_date: expect.stringMatching(/T0[78]:00:00\.000Z$/),
       payload: {
-        ...{ input: { waitMs: 1 }, config: { configurable: { word: 'a' } }, context: { b: 1 } },
-        ...{ interrupt_before: ['count'], durability: 'sync', stream_mode: ['updates'] },
-        ...{ multitask_strategy: 'reject', webhook: 'https://example.com/hook' },
+        input: { waitMs: 1 },
+        config: { configurable: { word: 'a' } },
+        context: { b: 1 },
+        interrupt_before: ['count'],
+        durability: 'sync',
+        stream_mode: ['updates'],
+        multitask_strategy: 'reject',
+        webhook: 'https://example.com/hook',
       },
     });
     const onThread = await crons.createForThread(threadId, 'counter', { schedule: '@daily', enabled: false });
@@ -82,16 +96,17 @@ describe('the crons of the SDK', () => {
     expect(await crons.search({ enabled: true, sortBy: 'next_run_date', sortOrder: 'asc' })).toHaveLength(1);
     expect([await crons.count(), await crons.count({ threadId })]).toEqual([2, 1]);
     const changed = await crons.update(made.cron_id, {
-      ...{
-        schedule: '0 10 * * *',
-        timezone: 'UTC',
-        endTime: null,
-        metadata: { more: 1 },
-        input: { waitMs: 2 },
-      },
+      schedule: '0 10 * * *',
+      timezone: 'UTC',
+      endTime: null,
+      metadata: { more: 1 },
+      input: { waitMs: 2 },
     });
     expect(changed).toMatchObject({
-      ...{ schedule: '0 10 * * *', timezone: 'UTC', end_time: null, metadata: { owner: 'alice', more: 1 } },
+      schedule: '0 10 * * *',
+      timezone: 'UTC',
+      end_time: null,
+      metadata: { owner: 'alice', more: 1 },
       next_run_date: expect.stringContaining('T10:00:00.000Z'),
       payload: { input: { waitMs: 2 }, context: { b: 1 }, webhook: 'https://example.com/hook' },
     });
@@ -119,7 +134,8 @@ describe('the crons of the SDK', () => {
         crons.update(cronId, { metadata: { at } }),
       ]);
       expect((await send(server, 'GET', `/runs/crons/${cronId}`)).body).toMatchObject({
-        ...{ payload: { input: { at }, context: { at } }, metadata: { at } },
+        payload: { input: { at }, context: { at } },
+        metadata: { at },
       });
     }
   });
@@ -228,7 +244,9 @@ describe('the fires of a cron', () => {
       input: {},
     });
     const { cron_id: endedCron } = await crons.createForThread(endedId, 'counter', {
-      ...{ schedule: '* * * * *', input: {}, endTime: '2099-01-01T00:00:00Z' },
+      schedule: '* * * * *',
+      input: {},
+      endTime: '2099-01-01T00:00:00Z',
     });
     await server.stop('SIGKILL');
     await query(
@@ -245,7 +263,8 @@ describe('the fires of a cron', () => {
     expect((await again.client().runs.list(threadId)).length).toBeLessThanOrEqual(2); // a minute may just begin
     expect(await again.client().threads.get(threadId)).toMatchObject({ status: 'idle' });
     expect((await send(again, 'GET', `/runs/crons/${endedCron}`)).body).toMatchObject({
-      ...{ next_run_date: null, last_run_id: null },
+      next_run_date: null,
+      last_run_id: null,
     });
     expect(await again.client().runs.list(endedId)).toEqual([]);
   });
@@ -255,12 +274,17 @@ describe('the fires of a cron', () => {
     const receiver = await WebhookReceiver.start();
     try {
       const { cron_id: cronId } = await server.client().crons.create('counter', {
-        ...{ schedule: EVERY_SECOND, input: {}, webhook: receiver.url, metadata: { b: 2 } },
+        schedule: EVERY_SECOND,
+        input: {},
+        webhook: receiver.url,
+        metadata: { b: 2 },
       });
       await waitFor(() => receiver.calls.length >= 2);
       await server.client().crons.delete(cronId);
       expect(receiver.calls[0]?.body).toMatchObject({
-        ...{ status: 'success', values: { steps: ['step 1'] }, metadata: { b: 2, cron_id: cronId } },
+        status: 'success',
+        values: { steps: ['step 1'] },
+        metadata: { b: 2, cron_id: cronId },
       });
       await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length === 0);
       expect(await query('SELECT 1 FROM agentplane.threads')).toEqual([]);
@@ -280,16 +304,16 @@ describe('the fires of a cron', () => {
     const { thread_id: threadId } = await threads.create();
     await runs.create(threadId, 'slow', { input: { waitMs: 20_000 } });
     const { cron_id: busy } = await crons.createForThread(threadId, 'counter', {
-      ...{ schedule: EVERY_SECOND, input: {}, multitaskStrategy: 'reject' },
+      schedule: EVERY_SECOND,
+      input: {},
+      multitaskStrategy: 'reject',
     });
     await assistants.delete(assistant.assistant_id);
     const cron = (id: string) => send(server, 'GET', `/runs/crons/${id}`);
     await waitFor(async () => JSON.stringify(await cron(orphan)).includes('"enabled":false'));
     expect((await cron(orphan)).body).toMatchObject({
-      ...{
-        next_run_date: null,
-        disabled_reason: `Assistant ${assistant.assistant_id} not found; it was removed`,
-      },
+      next_run_date: null,
+      disabled_reason: `Assistant ${assistant.assistant_id} not found; it was removed`,
     });
     await waitFor(async () => JSON.stringify(await cron(busy)).includes('has an active run'));
     expect((await cron(busy)).body).toMatchObject({ enabled: true, last_run_id: null });
@@ -310,7 +334,8 @@ describe('the fires of a cron', () => {
     await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length > 0);
     expect((await send(server, 'GET', `/runs/crons/${good.cron_id}`)).body).toMatchObject({ enabled: true });
     expect((await send(server, 'GET', `/runs/crons/${odd.cron_id}`)).body).toMatchObject({
-      ...{ enabled: false, next_run_date: null },
+      enabled: false,
+      next_run_date: null,
       disabled_reason: expect.stringMatching(/schedule or time zone cannot be read/),
     });
   });
@@ -322,12 +347,16 @@ describe('the fires of a cron', () => {
       const server = await serve(clock?.environment);
       const { crons } = server.client();
       const { cron_id: yearly } = await crons.create('counter', {
-        ...{ schedule: '@yearly', input: {}, onRunCompleted: 'keep' },
+        schedule: '@yearly',
+        input: {},
+        onRunCompleted: 'keep',
       });
       clock?.step(3_600);
       const before = Date.now();
       const { cron_id: often } = await crons.create('counter', {
-        ...{ schedule: EVERY_SECOND, input: {}, onRunCompleted: 'keep' },
+        schedule: EVERY_SECOND,
+        input: {},
+        onRunCompleted: 'keep',
       });
       const runsOf = (id: string) =>
         query(`SELECT created_at FROM agentplane.runs WHERE metadata ->> 'cron_id' = $1`, [id]);

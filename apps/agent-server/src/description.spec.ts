@@ -36,7 +36,9 @@ describe('what a server says of itself', () => {
     await client.runs.join(thread_id, run.run_id);
     const line = await waitFor(() => server.log.find(({ msg }) => msg === 'run failed'));
     expect(line).toMatchObject({
-      ...{ level: 'warn', run_id: run.run_id, thread_id },
+      level: 'warn',
+      run_id: run.run_id,
+      thread_id,
       err: {
         type: expect.any(String),
         message: expect.any(String),

@@ -136,7 +136,7 @@ describe('an agent server that deletes', () => {
     const metadata = { person: 'erin' };
     const { run_id } = await server
       .client()
-      .runs.create(null, 'counter', { ...{ input: {}, metadata }, afterSeconds: 600 });
+      .runs.create(null, 'counter', { input: {}, metadata, afterSeconds: 600 });
     expect(await erase({ metadata })).toMatchObject({ stateless_runs: 1 });
     expect((await send('GET', `/runs/${run_id}`)).status).toBe(404);
     await waitFor(() => traces.idsOf('trace_ids').has(run_id));

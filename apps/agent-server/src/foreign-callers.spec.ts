@@ -30,12 +30,11 @@ type Asked = readonly [method: string, path: string, body?: unknown];
 
 const LISTS = ['/threads/search', '/assistants/search', '/runs/crons/search', '/threads/count'] as const;
 const FILTERS = [
-  ...[
-    { metadata: { owner: 'alice' } },
-    { metadata: { owner: { $like: 'a%' } } },
-    { metadata: { $or: [{}] } },
-  ],
-  ...[{ metadata: { $or: [{ owner: 'alice' }, { owner: 'bob' }] } }, { metadata: {}, values: {} }],
+  { metadata: { owner: 'alice' } },
+  { metadata: { owner: { $like: 'a%' } } },
+  { metadata: { $or: [{}] } },
+  { metadata: { $or: [{ owner: 'alice' }, { owner: 'bob' }] } },
+  { metadata: {}, values: {} },
 ];
 
 function attacks(own: Own): readonly Asked[] {
@@ -162,7 +161,8 @@ describe.each(LANGUAGES)('a caller that a handler in %s lets reach its own alone
     const answer = await fetch(server.url + path, {
       method,
       headers: {
-        ...{ authorization: `Bearer ${token}`, 'a2a-version': '1.0' },
+        authorization: `Bearer ${token}`,
+        'a2a-version': '1.0',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: body === undefined ? null : JSON.stringify(body),
@@ -212,10 +212,15 @@ describe.each(LANGUAGES)('a caller that a handler in %s lets reach its own alone
       (await asAlice('GET', `/threads/${thread}/state`)) as unknown as { checkpoint: Record<string, string> }
     ).checkpoint;
     const { cron_id: cron = '' } = await asAlice('POST', `/threads/${thread}/runs/crons`, {
-      ...{ assistant_id: 'talk', schedule: '@yearly', input, metadata: { note: CANARY } },
+      assistant_id: 'talk',
+      schedule: '@yearly',
+      input,
+      metadata: { note: CANARY },
     });
     const { assistant_id: assistant = '' } = await asAlice('POST', '/assistants', {
-      ...{ graph_id: 'talk', name: CANARY, context: { plan: CANARY } },
+      graph_id: 'talk',
+      name: CANARY,
+      context: { plan: CANARY },
     });
     expect(
       (
@@ -229,8 +234,15 @@ describe.each(LANGUAGES)('a caller that a handler in %s lets reach its own alone
     const { task } = (await asAlice('POST', '/a2a/talk', rpc('SendMessage', said(CANARY)))).result;
     const { task: asked } = (await asAlice('POST', '/a2a/ask', rpc('SendMessage', said(CANARY)))).result;
     own = {
-      ...{ thread, run: run.run_id, checkpoint, cron, assistant, task: task.id, context: task.contextId },
-      ...{ asked: asked.id, askedContext: asked.contextId },
+      thread,
+      run: run.run_id,
+      checkpoint,
+      cron,
+      assistant,
+      task: task.id,
+      context: task.contextId,
+      asked: asked.id,
+      askedContext: asked.contextId,
     };
   });
   afterAll(() => server?.stop());

@@ -58,8 +58,11 @@ describe('the store in a graph', () => {
     const value = { n: 1, at: { b: ['c'] } };
     expect(await call('put', ['calls', 'a'], 'k', value)).toBeNull();
     const item = {
-      ...{ namespace: ['calls', 'a'], key: 'k', value },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      namespace: ['calls', 'a'],
+      key: 'k',
+      value,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     };
     expect(await call('get', ['calls', 'a'], 'k')).toEqual(item);
     expect(await call('get', ['calls', 'a'], 'other')).toBeNull();

@@ -292,8 +292,14 @@ describe('a WebSocket that is asked for before the answer to another request', (
   it('ends its connection alone', async () => {
     const path = '/threads/6b2f4a0e-0000-4000-8000-000000000000/stream/events';
     const socket = [
-      ...[`GET ${path} HTTP/1.1`, 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'],
-      ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', ''],
+      `GET ${path} HTTP/1.1`,
+      'Host: a',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      '',
+      '',
     ].join('\r\n');
     await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n${socket}`);
     expect((await send('GET', '/ok')).status).toBe(200);

@@ -288,7 +288,8 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
 
   it.each(['//example.com/hook', '/\\example.com/hook', '///x'])('refuses %s', async (webhook) => {
     const answer = await fetch(`${receiving.url}/runs/wait`, {
-      ...{ method: 'POST', headers: JSON_HEADERS },
+      method: 'POST',
+      headers: JSON_HEADERS,
       body: JSON.stringify({ assistant_id: 'calling', input: {}, webhook }),
     });
     expect(await outcome(Promise.resolve(answer))).toMatchObject([

@@ -95,8 +95,14 @@ describe('a mounted agent', () => {
 
 describe('headers of a request', () => {
   const sent = {
-    ...{ 'content-type': 'application/json', 'my-team': 'a', 'MY-other': 'b', 'my-secret': 'hunter2' },
-    ...{ 'x-foo': 'c', 'x-api-key': 'k', authorization: 'Bearer t', cookie: 'q=1' },
+    'content-type': 'application/json',
+    'my-team': 'a',
+    'MY-other': 'b',
+    'my-secret': 'hunter2',
+    'x-foo': 'c',
+    'x-api-key': 'k',
+    authorization: 'Bearer t',
+    cookie: 'q=1',
   };
 
   it('reach graphs and logs where they are included and not excluded, those with credentials by name alone', async () => {
@@ -108,7 +114,9 @@ describe('headers of a request', () => {
     const { seen } = (await answer.json()) as { seen: Record<string, unknown> };
     const own = /^(run_id|thread_id|graph_id|assistant_id|user_id|checkpoint_|__)/;
     expect(Object.fromEntries(Object.entries(seen).filter(([name]) => !own.test(name)))).toEqual({
-      ...{ 'my-team': 'a', 'my-other': 'b', cookie: 'q=1' },
+      'my-team': 'a',
+      'my-other': 'b',
+      cookie: 'q=1',
     });
     const line = await waitFor(
       async () => server.log.find(({ msg, path }) => msg === 'request answered' && path === '/runs/wait'),

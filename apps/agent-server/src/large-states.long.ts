@@ -107,7 +107,9 @@ describe('a server whose database holds large states', () => {
     const left = new AbortController();
     const asked = Array.from({ length: 40 }, () =>
       fetch(`${large.server.url}/a2a/echo`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, signal: left.signal },
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        signal: left.signal,
         body: JSON.stringify(rpc('tasks/get', { id: id.task })),
       }).then(
         (response) => response.status,

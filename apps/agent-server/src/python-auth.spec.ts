@@ -158,7 +158,9 @@ asyncio.run(main())`;
   it('grants no user the rights of a studio by a field of the user', async () => {
     const client = (headers: Record<string, string>): Client =>
       new Client({
-        ...{ apiUrl: server.url, apiKey: null, defaultHeaders: headers },
+        apiUrl: server.url,
+        apiKey: null,
+        defaultHeaders: headers,
         callerOptions: { maxRetries: 0 },
       });
     const { thread_id: id } = await client({ authorization: 'Bearer alice' }).threads.create();

@@ -272,7 +272,9 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
     expect(line.msg).toMatch(/^logged of \[hidden\], x+…$/);
     expect(line.msg.length).toBeLessThan(8_200);
     expect(line).toMatchObject({
-      ...{ level: 'error', agent: { logger: 'mine' }, run_id: expect.any(String) as unknown },
+      level: 'error',
+      agent: { logger: 'mine' },
+      run_id: expect.any(String) as unknown,
       err: { type: 'ValueError', message: 'raised of [hidden], ' },
     });
     const { stack } = (line as unknown as { err: { stack: string } }).err;

@@ -27,8 +27,10 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
     const { uri } = await postgres.freshDatabase();
     folder = await mkdtemp(join(tmpdir(), 'python-app-'));
     const env = {
-      ...{ AGENTPLANE_PYTHON: python, AGENTPLANE_APP_ANSWER_MS: '3000' },
-      ...{ CLOSED_FILE: join(folder, 'closed'), RUN_WEBHOOK_SECRET: 'of the app' },
+      AGENTPLANE_PYTHON: python,
+      AGENTPLANE_APP_ANSWER_MS: '3000',
+      CLOSED_FILE: join(folder, 'closed'),
+      RUN_WEBHOOK_SECRET: 'of the app',
     };
     server = await ServerProcess.start({ uri, folder: join(testdata, 'app-python'), env });
   });
@@ -130,7 +132,8 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
     expect((await get('/custom/hello')).status).toBe(200);
     leaving.abort();
     await waitFor(async () => (await outcome(get('/custom/left')))[1] === 1, {
-      ...{ what: 'the app to hear', timeoutMs: 60_000 },
+      what: 'the app to hear',
+      timeoutMs: 60_000,
     });
   });
 
@@ -194,7 +197,8 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
     ]);
     expect((await get('/custom/hello')).status).toBe(503);
     await waitFor(async () => (await get('/custom/hello')).status === 200, {
-      ...{ what: 'the next process', timeoutMs: 30_000 },
+      what: 'the next process',
+      timeoutMs: 30_000,
     });
     expect(server.log.filter(({ msg }) => msg.startsWith('graph host ended'))).toEqual([]);
   });

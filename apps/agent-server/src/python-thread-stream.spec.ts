@@ -45,7 +45,9 @@ if (!python)
     const asked = before.find(({ method }) => method.startsWith('input'))?.params.data;
     expect(asked).toMatchObject({ payload: { question: 'who?' } });
     await give(threadId, 'input.respond', {
-      ...{ namespace: [], interrupt_id: asked?.['interrupt_id'], response: 'you' },
+      namespace: [],
+      interrupt_id: asked?.['interrupt_id'],
+      response: 'you',
     });
     const since = before.at(-1)?.seq;
     const after = await eventsUntil(threadId, { channels, since }, endsRun);

@@ -46,7 +46,9 @@ describe('a batch of runs', () => {
     const words = Array.from({ length: 300 }, (_, at) => `word ${at}`);
     const { status, body } = await post(
       words.map((word, at) => ({
-        ...{ assistant_id: 'counter', input: {}, metadata: { mark: 'all', word } },
+        assistant_id: 'counter',
+        input: {},
+        metadata: { mark: 'all', word },
         ...(at % 100 === 0 ? { on_completion: 'keep' } : {}),
       })),
     );

@@ -190,7 +190,9 @@ describe('the model of an agent', () => {
     const { uri } = await postgres.freshDatabase();
     const agent = await agentWith('openai:small', {
       'node_modules/@langchain/openai/package.json': JSON.stringify({
-        ...{ name: '@langchain/openai', type: 'module', exports: { '.': { import: './index.js' } } },
+        name: '@langchain/openai',
+        type: 'module',
+        exports: { '.': { import: './index.js' } },
       }),
       'node_modules/@langchain/openai/index.js': `export class OpenAIEmbeddings {
         constructor({ model }) { this.model = model; }

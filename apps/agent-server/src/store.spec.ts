@@ -69,8 +69,11 @@ describe('an item of the store', () => {
     await store.putItem(...at, { name: 'Ada', tags: ['a', { b: null }] });
     const made = await store.getItem(...at);
     expect(made).toMatchObject({
-      ...{ namespace: ['users', 'ada'], key: 'profile', value: { name: 'Ada', tags: ['a', { b: null }] } },
-      ...{ createdAt: made?.updatedAt, created_at: made?.createdAt },
+      namespace: ['users', 'ada'],
+      key: 'profile',
+      value: { name: 'Ada', tags: ['a', { b: null }] },
+      createdAt: made?.updatedAt,
+      created_at: made?.createdAt,
     });
     await store.putItem(...at, { name: 'Countess' });
     const changed = await store.getItem(...at);

@@ -135,7 +135,9 @@ describe('the thread stream of the client over a WebSocket', () => {
       return socket;
     };
     const thread = server.client().threads.stream(randomUUID(), {
-      ...{ assistantId: 'ticking', transport: 'websocket' as const, webSocketFactory },
+      assistantId: 'ticking',
+      transport: 'websocket' as const,
+      webSocketFactory,
       reconnectDelayMs: () => 1,
     });
     const custom = await thread.subscribe({ channels: ['custom', 'lifecycle'] });

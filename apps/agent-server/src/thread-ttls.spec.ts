@@ -88,7 +88,9 @@ describe('the data of a person', () => {
     const bobs = await make('bob');
     const prune = (body: object) =>
       fetch(`${server.url}/threads/prune`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
       });
     for (const body of [{}, { metadata: {} }, { metadata: { person: 'alice' }, strategy: 'keep_latest' }])
       expect((await prune(body)).status).toBe(422);
@@ -111,7 +113,9 @@ describe('the time to live of a thread', () => {
     const { thread_id: forever } = await threads.create();
     for (const id of [short, long, forever]) await runs.wait(id, 'counter', { input: {} });
     expect(await ttlOf(server, short)).toMatchObject({
-      ...{ strategy: 'delete', ttl_minutes: 10, expires_at: expect.stringMatching(/Z$/) },
+      strategy: 'delete',
+      ttl_minutes: 10,
+      expires_at: expect.stringMatching(/Z$/),
     });
     expect(await ttlOf(server, forever)).toBeNull();
     for (const id of [short, long, forever]) await age(id, 11);
@@ -131,7 +135,9 @@ describe('the time to live of a thread', () => {
     expect(await checkpointsOf(threadId)).toBeGreaterThan(2);
     const ttl = { ttl: 20, strategy: 'keep_latest' };
     await fetch(`${server.url}/threads/${threadId}`, {
-      ...{ method: 'PATCH', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ ttl }) },
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ttl }),
     });
     expect(await ttlOf(server, threadId)).toMatchObject({ strategy: 'keep_latest', ttl_minutes: 20 });
     await age(threadId, 21);

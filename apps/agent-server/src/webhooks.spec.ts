@@ -57,17 +57,20 @@ describe('the sender of webhooks', () => {
     const client = server.client();
     const { thread_id: threadId } = await client.threads.create();
     const run = await client.runs.create(threadId, 'counter', {
-      ...{ input: {}, webhook: receiver.url, metadata: { order: 7 } },
+      input: {},
+      webhook: receiver.url,
+      metadata: { order: 7 },
     });
     const [call] = await waitFor(() => receiver.of(run.run_id).length > 0 && receiver.of(run.run_id));
     expect(call?.body).toMatchObject({
-      ...{ run_id: run.run_id, thread_id: threadId, assistant_id: run.assistant_id, status: 'success' },
-      ...{
-        metadata: { order: 7 },
-        error: null,
-        values: { steps: ['step 1'] },
-        multitask_strategy: 'enqueue',
-      },
+      run_id: run.run_id,
+      thread_id: threadId,
+      assistant_id: run.assistant_id,
+      status: 'success',
+      metadata: { order: 7 },
+      error: null,
+      values: { steps: ['step 1'] },
+      multitask_strategy: 'enqueue',
       kwargs: { webhook: receiver.url },
     });
     expect(call?.body['kwargs']).not.toHaveProperty('caller');
@@ -87,7 +90,11 @@ describe('the sender of webhooks', () => {
       return JSON.stringify(state)?.includes('delivered') && state;
     });
     expect(await stateOf(server, threadId, run.run_id)).toEqual({
-      ...{ url: receiver.url, state: 'delivered', attempts: 1, next_attempt_at: null, last_error: null },
+      url: receiver.url,
+      state: 'delivered',
+      attempts: 1,
+      next_attempt_at: null,
+      last_error: null,
     });
   });
 
@@ -173,7 +180,9 @@ describe('the sender of webhooks', () => {
         return JSON.stringify(found)?.includes('failed') && found;
       });
       expect(state).toMatchObject({
-        ...{ state: 'failed', attempts: 1, next_attempt_at: null },
+        state: 'failed',
+        attempts: 1,
+        next_attempt_at: null,
         last_error: `the receiver answered ${status}`,
       });
     }

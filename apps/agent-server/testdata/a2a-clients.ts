@@ -93,8 +93,15 @@ type NewTask = Awaited<ReturnType<newest.Client['getTask']>>;
 
 /** Names of states in the order of the protocol's numbers. */
 const STATES = [
-  ...['unknown', 'submitted', 'working', 'completed', 'failed'],
-  ...['canceled', 'input-required', 'rejected', 'auth-required'],
+  'unknown',
+  'submitted',
+  'working',
+  'completed',
+  'failed',
+  'canceled',
+  'input-required',
+  'rejected',
+  'auth-required',
 ];
 
 function seenNew({ id, contextId, status, artifacts, history }: NewTask): SeenTask {

@@ -65,8 +65,16 @@ export async function rowsOf(store: StoreFixture, owner: string): Promise<Owned>
     [endedRunId, threadId, calledRunId, metadata],
   );
   return {
-    ...{ threadId, assistantId, runId: run.runId, endedRunId, calledRunId, cronId, temporary },
-    ...{ item, itemId: found?.itemId ?? '', task: await taskOf(store, owner, assistantId) },
+    threadId,
+    assistantId,
+    runId: run.runId,
+    endedRunId,
+    calledRunId,
+    cronId,
+    temporary,
+    item,
+    itemId: found?.itemId ?? '',
+    task: await taskOf(store, owner, assistantId),
   };
 }
 
@@ -83,15 +91,14 @@ export function cronWith(
       onRunCompleted: 'delete',
       schedule: '* * * * *',
     } as const),
-    ...{
-      timezone: undefined,
-      endTime: undefined,
-      isEnabled: true,
-      payload: {},
-      caller: {},
-      userId: undefined,
-    },
-    ...{ metadata, nextRunDate: undefined },
+    timezone: undefined,
+    endTime: undefined,
+    isEnabled: true,
+    payload: {},
+    caller: {},
+    userId: undefined,
+    metadata,
+    nextRunDate: undefined,
   };
 }
 

@@ -79,9 +79,17 @@ export class RedisServer {
       'redis-server',
       [
         ...(folder === undefined ? ['--port', port] : ['--port', '0', '--tls-port', port, ...tls]),
-        ...['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+        '--bind',
+        '127.0.0.1',
+        '--save',
+        '',
+        '--appendonly',
+        'no',
         // replicas are brought up to date by a file nevertheless
-        ...['--dir', tmpdir(), '--dbfilename', this.#file],
+        '--dir',
+        tmpdir(),
+        '--dbfilename',
+        this.#file,
         ...(password === undefined ? [] : ['--requirepass', password]),
         ...(this.options.words ?? []),
       ],
@@ -115,7 +123,9 @@ async function writeCertificate(folder: string): Promise<string> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    ...{ name: 'CN=redis', keys, signingAlgorithm: algorithm },
+    name: 'CN=redis',
+    keys,
+    signingAlgorithm: algorithm,
     notBefore: new Date(Date.now() - 60_000),
     notAfter: new Date(Date.now() + 3_600_000),
     extensions: [

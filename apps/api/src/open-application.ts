@@ -163,7 +163,9 @@ function buildAdapter(
 function createRoutedServer(handle: RequestListener, limits: ServerLimits, hosts: RouteHosts): Server {
   const server = createServer(
     {
-      ...{ ...GUARDED_SERVER, ...serverOptions(limits), keepAliveTimeout: 72_000 },
+      ...GUARDED_SERVER,
+      ...serverOptions(limits),
+      keepAliveTimeout: 72_000,
       // every other upgrade is handled as a request without one
       shouldUpgradeCallback: (request) => hosts.mayUpgrade(request),
     },

@@ -73,7 +73,13 @@ async function start(context: ProgramContext): Promise<void> {
     for (const one of [attachments.objects, attachments.downloads])
       context.own({ name: 'store of attachments', stop: async () => one.close() });
   const application = await openApplication({
-    ...{ client, informers, store, attachments, config, log, ...(audit ? { audit } : {}) },
+    client,
+    informers,
+    store,
+    attachments,
+    config,
+    log,
+    ...(audit ? { audit } : {}),
     clock: systemClock,
     random: Math.random,
   });

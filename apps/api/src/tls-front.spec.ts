@@ -18,7 +18,9 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 async function certificate(): Promise<{ readonly certificate: string; readonly key: string }> {
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const made = await x509.X509CertificateGenerator.createSelfSigned({
-    ...{ name: 'CN=a', keys, signingAlgorithm: ALGORITHM },
+    name: 'CN=a',
+    keys,
+    signingAlgorithm: ALGORITHM,
     extensions: [
       new x509.SubjectAlternativeNameExtension([
         { type: 'ip', value: '127.0.0.1' },
@@ -56,8 +58,12 @@ describe('TlsFront', () => {
   beforeAll(async () => {
     write(await certificate());
     front = new TlsFront({
-      ...{ address: { host: '127.0.0.1', port: 0 }, files, behind, mayUpgrade: () => false },
-      ...{ log, clock: hurriedClock },
+      address: { host: '127.0.0.1', port: 0 },
+      files,
+      behind,
+      mayUpgrade: () => false,
+      log,
+      clock: hurriedClock,
     });
     port = await front.listen();
   });

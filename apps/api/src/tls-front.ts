@@ -57,8 +57,13 @@ export class TlsFront implements Stoppable {
     const { certificate, key } = readServerCertificate(files);
     this.#server = createServer(
       {
-        ...{ cert: certificate, key, handshakeTimeout: HANDSHAKE_MS, keepAliveTimeout: KEEP_ALIVE_MS },
-        ...{ ...GUARDED_SERVER, ...serverOptions(), shouldUpgradeCallback: parts.mayUpgrade },
+        cert: certificate,
+        key,
+        handshakeTimeout: HANDSHAKE_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        ...GUARDED_SERVER,
+        ...serverOptions(),
+        shouldUpgradeCallback: parts.mayUpgrade,
       },
       (request, response) => {
         if (this.#isStopping) response.setHeader('connection', 'close');
@@ -70,7 +75,8 @@ export class TlsFront implements Stoppable {
     boundConnections(
       this.#server,
       new ConnectionRoom({
-        ...{ clock, most: MAX_CONNECTIONS },
+        clock,
+        most: MAX_CONNECTIONS,
         onFull: (report) =>
           log.warn(report, 'cut connections to the REST interface: as many are open as may be'),
       }),

@@ -51,7 +51,11 @@ async function install(
   print(`installing what ${manager.lockFile} names with ${manager.name}${version}`);
   const { args, environment } = manager;
   await perform(`${manager.name} could not install what ${manager.lockFile} names`, {
-    ...{ program: 'npm', args, folder, environment, ...common },
+    program: 'npm',
+    args,
+    folder,
+    environment,
+    ...common,
   });
 }
 

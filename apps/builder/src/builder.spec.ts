@@ -206,8 +206,17 @@ describe('the builder', () => {
     const { stdout } = spawnSync(
       'unshare',
       [
-        ...['--user', '--map-root-user', '--mount', 'sh', '-c', line, disk, join(at, 'source')],
-        ...[process.execPath, main, 'build'],
+        '--user',
+        '--map-root-user',
+        '--mount',
+        'sh',
+        '-c',
+        line,
+        disk,
+        join(at, 'source'),
+        process.execPath,
+        main,
+        'build',
       ],
       {
         encoding: 'utf8',

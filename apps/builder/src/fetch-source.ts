@@ -68,13 +68,11 @@ class Git {
     const program = 'git';
     const settings = SETTINGS.flatMap((one) => ['-c', one]);
     const code = await runCommand({
-      ...{
-        program,
-        args: [...settings, ...args],
-        folder: this.#folder,
-        environment: this.#remote,
-        ...this.#common,
-      },
+      program,
+      args: [...settings, ...args],
+      folder: this.#folder,
+      environment: this.#remote,
+      ...this.#common,
       onOutput: (text) => (output += text),
     });
     if (code === NOT_FOUND) throw new BuildError('git could not be started; install git on this machine');

@@ -15,9 +15,19 @@ const BLOCK = 512;
  * build itself.
  */
 const INHERITED = [
-  ...['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'PIP_CERT'],
-  ...['npm_config_registry', 'YARN_NPM_REGISTRY_SERVER', 'PIP_INDEX_URL', 'UV_DEFAULT_INDEX'],
+  'PATH',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'PIP_CERT',
+  'npm_config_registry',
+  'YARN_NPM_REGISTRY_SERVER',
+  'PIP_INDEX_URL',
+  'UV_DEFAULT_INDEX',
   ...PROXY_VARIABLES,
   ...NODE_MARKS,
 ];

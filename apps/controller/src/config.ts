@@ -331,8 +331,16 @@ export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { exportServiceAccount } = config;
   const { agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, pods, trustedCa } = config;
   return {
-    ...{ version: PLATFORM_VERSION, apiUrl, addresses, allowPrivateEndpoints },
-    ...{ agentsNonRoot, imagePrefix, imageTag, imagePullSecrets, buildPullSecret, trustedCa },
+    version: PLATFORM_VERSION,
+    apiUrl,
+    addresses,
+    allowPrivateEndpoints,
+    agentsNonRoot,
+    imagePrefix,
+    imageTag,
+    imagePullSecrets,
+    buildPullSecret,
+    trustedCa,
     ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
     exportServiceAccount,

@@ -47,7 +47,12 @@ export async function startMachine(
   });
   const serving = server ? await embeddedIdentity(server, name) : await servingIdentityFor(connection, name);
   const node = await startNode({
-    ...{ connection, folder, images, serving, log, clock },
+    connection,
+    folder,
+    images,
+    serving,
+    log,
+    clock,
     port: config.nodePort,
     isJoined: server === undefined,
     version: PLATFORM_VERSION,
@@ -60,7 +65,10 @@ export async function startMachine(
   const client = new KubeClient(ownConnection, { fieldManager: FIELD_MANAGER.node, clock });
   const informers = new Informers({ client, log, clock });
   const proxy = createServiceProxy({
-    ...{ informers, client, clock, log },
+    informers,
+    client,
+    clock,
+    log,
     file: join(folder, 'services.json'),
     hasPort: (pod, port) => node.hasPort(pod, port),
   });

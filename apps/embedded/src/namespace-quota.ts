@@ -64,7 +64,10 @@ export function parseQuota(
   const { objects = 0, megabytes = 0, ports = 0 } = limits;
   return {
     appliesTo: (namespace) => namespace.startsWith('ws-'),
-    ...{ objects, ports, letters: megabytes * 1024 * 1024, advice: ADVICE },
+    objects,
+    ports,
+    letters: megabytes * 1024 * 1024,
+    advice: ADVICE,
     kinds: Object.fromEntries(
       Object.entries(limits)
         .filter(([name]) => !OWN_WORDS.has(name))

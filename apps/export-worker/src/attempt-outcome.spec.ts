@@ -39,7 +39,8 @@ describe('outcomeOf', () => {
       new Error('reading failed', {
         cause: new NoAnswerError(new Error('getaddrinfo ENOTFOUND db.internal')),
       }),
-      ...([75, 'reading failed: the database gave no answer'] as const),
+      75,
+      'reading failed: the database gave no answer',
     ],
   ])('records %s without what the platform alone may see', (failure, exitCode, message) => {
     expect(outcomeOf(failure, 1, undefined)).toEqual({ exitCode, message });

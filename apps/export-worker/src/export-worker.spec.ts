@@ -39,7 +39,12 @@ beforeAll(async () => {
   projectId = (await traces.projects.ensure(TENANT, 'p')).id;
   folder = await mkdtemp(join(tmpdir(), 'export-worker-'));
   server = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, log, buckets: [BUCKET], ...KEYS },
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    buckets: [BUCKET],
+    ...KEYS,
     fault: (target) => fault?.(target),
   });
   store = openObjectStore({ endpoint: server.endpoint, allowPrivateEndpoints: true, ...KEYS });
@@ -75,8 +80,14 @@ async function ingest(count: number): Promise<void> {
       const time = new Date(Date.parse(`${DAY}T00:00:00Z`) + second * 1000).toISOString();
       const id = randomUUID();
       const run = {
-        ...{ id, trace_id: id, name: `run ${n % 9}`, run_type: 'llm', session_name: 'p' },
-        ...{ start_time: time, end_time: time, tags: ['a', `t${n % 3}`] },
+        id,
+        trace_id: id,
+        name: `run ${n % 9}`,
+        run_type: 'llm',
+        session_name: 'p',
+        start_time: time,
+        end_time: time,
+        tags: ['a', `t${n % 3}`],
       };
       return {
         run: Buffer.from(JSON.stringify(run)),

@@ -29,7 +29,9 @@ beforeAll(async () => {
     'judged',
     ids.map((id, n) => ({
       run: {
-        ...{ id, trace_id: id, name: n % 2 === 0 ? 'even' : 'odd' },
+        id,
+        trace_id: id,
+        name: n % 2 === 0 ? 'even' : 'odd',
         // the last ones are on the next day; several runs have one time
         start_time: `2026-11-${n < RUNS - 10 ? 20 : 21}T00:00:0${n % 7}Z`,
       },
@@ -108,9 +110,12 @@ describe('the feedback of an export', () => {
     const [runs, feedback] = await stand.traces.exportProgress.files(uid);
     expect([runs?.resource, feedback?.resource]).toEqual(['runs', 'feedback']);
     expect(await manifestOf(spec)).toMatchObject({
-      ...{ rows: RUNS - 10, bytes: runs?.bytes, files: [{ key: runs?.key }] },
+      rows: RUNS - 10,
+      bytes: runs?.bytes,
+      files: [{ key: runs?.key }],
       feedback: {
-        ...{ rows: wanted.length, bytes: feedback?.bytes },
+        rows: wanted.length,
+        bytes: feedback?.bytes,
         files: [
           {
             key: feedback?.key,
@@ -178,7 +183,8 @@ describe('the feedback of an export', () => {
     expect(await found(spec)).toEqual(await stored());
     const files = await stand.traces.exportProgress.files(uid);
     expect(files.map(({ resource, rows }) => `${resource} ${rows}`)).toEqual([
-      ...['runs 40', 'runs 10'],
+      'runs 40',
+      'runs 10',
       ...Array.from({ length: 6 }, () => 'feedback 40'),
       'feedback 10',
     ]);

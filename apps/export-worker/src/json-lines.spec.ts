@@ -77,8 +77,13 @@ describe('an export as lines of JSON', () => {
         })),
         {
           run: {
-            ...{ id: trace_id, trace_id, name: '"\\\n\t名 \u{1F600}', run_type: 'llm' },
-            ...{ start_time: `${DAY}T01:00:00.000001Z`, end_time: `${DAY}T01:00:01Z`, tags: ['', '"', 'ä'] },
+            id: trace_id,
+            trace_id,
+            name: '"\\\n\t名 \u{1F600}',
+            run_type: 'llm',
+            start_time: `${DAY}T01:00:00.000001Z`,
+            end_time: `${DAY}T01:00:01Z`,
+            tags: ['', '"', 'ä'],
             trace_tier: 'shortlived',
           },
           fields: {
@@ -100,14 +105,35 @@ describe('an export as lines of JSON', () => {
       );
       const row = JSON.parse(lines.at(-1) ?? '') as Record<string, unknown>;
       expect(row).toEqual({
-        ...{ id: trace_id, tenant_id: stand.tenantId, session_id: projectId, trace_id, parent_run_id: null },
-        ...{ parent_run_ids: [], reference_example_id: null, name: '"\\\n\t名 \u{1F600}', run_type: 'llm' },
-        ...{ start_time: `${DAY}T01:00:00.000001Z`, end_time: `${DAY}T01:00:01.000000Z`, status: 'error' },
-        ...{ is_root: true, dotted_order: expect.stringContaining(trace_id), trace_tier: 'shortlived' },
-        ...{ tags: ['', '"', 'ä'], total_tokens: 7, prompt_tokens: 7, completion_tokens: null },
-        ...{ total_cost: '99999999.9999999999', prompt_cost: '0.1000000000', completion_cost: null },
-        ...{ first_token_time: null, error: 'line\nbreak', feedback_stats: null, events: null, extra: null },
-        ...{ inputs: null, outputs: { usage_metadata: expect.anything() } },
+        id: trace_id,
+        tenant_id: stand.tenantId,
+        session_id: projectId,
+        trace_id,
+        parent_run_id: null,
+        parent_run_ids: [],
+        reference_example_id: null,
+        name: '"\\\n\t名 \u{1F600}',
+        run_type: 'llm',
+        start_time: `${DAY}T01:00:00.000001Z`,
+        end_time: `${DAY}T01:00:01.000000Z`,
+        status: 'error',
+        is_root: true,
+        dotted_order: expect.stringContaining(trace_id),
+        trace_tier: 'shortlived',
+        tags: ['', '"', 'ä'],
+        total_tokens: 7,
+        prompt_tokens: 7,
+        completion_tokens: null,
+        total_cost: '99999999.9999999999',
+        prompt_cost: '0.1000000000',
+        completion_cost: null,
+        first_token_time: null,
+        error: 'line\nbreak',
+        feedback_stats: null,
+        events: null,
+        extra: null,
+        inputs: null,
+        outputs: { usage_metadata: expect.anything() },
       });
     },
   );
@@ -171,7 +197,8 @@ describe('an export as lines of JSON', () => {
       ).toArray(),
     );
     expect(JSON.parse(manifest.toString())).toMatchObject({
-      ...{ format: 'jsonl', rows: ROWS },
+      format: 'jsonl',
+      rows: ROWS,
       files: files.map(({ key, sha256 }) => ({ key, sha256 })),
     });
   });

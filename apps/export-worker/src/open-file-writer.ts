@@ -28,7 +28,9 @@ export function openFileWriter(
         columns: fileColumns(columns, formatVersion, wanted),
         sortedBy: SORTED_BY,
         metadata: fileMetadata(spec, resource, columns, wanted),
-        ...{ compression, fileBytes, sink },
+        compression,
+        fileBytes,
+        sink,
         ...(pageBytes === undefined ? {} : { nearPageBytes: pageBytes, farPageBytes: pageBytes }),
       });
     case 'jsonl':

@@ -171,7 +171,11 @@ describe('a worker of several runs', () => {
       const manifest = await read(exportKey(runs));
       const inDays = await Promise.all(days.map(read));
       expect(manifest).toMatchObject({
-        ...{ version: 1, exportId: runs.spec.exportId, status: 'COMPLETED', rows: 10, manifests: days },
+        version: 1,
+        exportId: runs.spec.exportId,
+        status: 'COMPLETED',
+        rows: 10,
+        manifests: days,
         ...exportWindow,
         files: inDays.flatMap((one) => (one as { files: object[] }).files),
       });

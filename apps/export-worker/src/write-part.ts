@@ -133,7 +133,10 @@ class PartInTheMaking {
     const { firstTime, last } = this.#bounds;
     await journal.recordIntent({
       ...this.#intent,
-      ...{ uploadId: upload.uploadId, rows, bytes, sha256 },
+      uploadId: upload.uploadId,
+      rows,
+      bytes,
+      sha256,
       from: formatInstant(firstTime),
       upTo: { ...last, startTime: formatInstant(last.startTime) },
     });

@@ -48,7 +48,12 @@ export class ExportStand {
     const folder = await mkdtemp(join(tmpdir(), 'export-stand-'));
     const stand = new ExportStand(uri, traces, folder);
     stand.#server = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: [BUCKET], ...KEYS },
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: [BUCKET],
+      ...KEYS,
       fault: (target) => stand.fault?.(target),
     });
     const { endpoint } = stand.#server;
@@ -101,9 +106,16 @@ export class ExportStand {
       includeBucketInPrefix: true,
     };
     return {
-      ...{ exportName: 'e', exportId: randomUUID(), tenantId: this.tenantId, projectId },
-      ...{ startTime: `${day}T00:00:00Z`, endTime: `${day}T23:59:59.999999Z` },
-      ...{ destination: { config }, format: 'parquet', formatVersion: 'v2_beta', compression: 'zstd' },
+      exportName: 'e',
+      exportId: randomUUID(),
+      tenantId: this.tenantId,
+      projectId,
+      startTime: `${day}T00:00:00Z`,
+      endTime: `${day}T23:59:59.999999Z`,
+      destination: { config },
+      format: 'parquet',
+      formatVersion: 'v2_beta',
+      compression: 'zstd',
       ...change,
     };
   }

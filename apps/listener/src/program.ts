@@ -34,13 +34,23 @@ function rolloutController(
     placeNamespace: namespace,
   });
   const runs = new PlaceCluster(place.client, place.informers, {
-    ...{ namespace, hubNamespace, ownership, addresses, activator, idleKey },
+    namespace,
+    hubNamespace,
+    ownership,
+    addresses,
+    activator,
+    idleKey,
     listenerName: config.listener,
   });
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
     settings: {
-      ...{ version: PLATFORM_VERSION, apiUrl, addresses, idleKey, agentsNonRoot, buildPullSecret },
+      version: PLATFORM_VERSION,
+      apiUrl,
+      addresses,
+      idleKey,
+      agentsNonRoot,
+      buildPullSecret,
       tracing: podTracingVariables(),
     },
     listenerName: config.listener,
@@ -121,7 +131,11 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   const caches = clusters.place === clusters.hub ? [informers] : [informers, clusters.place.informers];
   const running = context.own(
     await startControllers({
-      ...{ informers: allInformers(caches), controllers, log, clock, leader },
+      informers: allInformers(caches),
+      controllers,
+      log,
+      clock,
+      leader,
       reporting: { client, events },
     }),
   );

@@ -66,7 +66,8 @@ async function main(): Promise<number> {
     restUrl === undefined || restKey === undefined
       ? undefined
       : new RestClient({
-          ...{ url: restUrl, key: restKey },
+          url: restUrl,
+          key: restKey,
           ...(config.restCa === undefined ? {} : { caFile: config.restCa }),
         });
   const world = new KubeWorld({

@@ -93,7 +93,11 @@ describe('the screens on a real terminal', () => {
     await build({
       entryPoints: [join(import.meta.dirname, 'testdata', 'main.ts')],
       outfile: program,
-      ...{ bundle: true, packages: 'external', platform: 'node', format: 'esm', jsx: 'automatic' },
+      bundle: true,
+      packages: 'external',
+      platform: 'node',
+      format: 'esm',
+      jsx: 'automatic',
     });
   });
 

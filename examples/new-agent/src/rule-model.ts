@@ -51,7 +51,10 @@ export class RuleModel extends BaseChatModel {
     }
     const asked = calls.map(({ id, name, args }, index) => ({
       type: 'tool_call_chunk' as const,
-      ...{ id, name, index, args: JSON.stringify(args) },
+      id,
+      name,
+      index,
+      args: JSON.stringify(args),
     }));
     const message = new AIMessageChunk({ content: '', tool_call_chunks: asked });
     yield new ChatGenerationChunk({ text: '', message });

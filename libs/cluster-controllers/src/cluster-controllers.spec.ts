@@ -490,12 +490,16 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
   it('collects for one namespace while another names many owners that do not exist', async () => {
     const [noisy, quiet] = [await freshNamespace(), await freshNamespace()];
     const absent = (name: string): OwnerReference => ({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', name, uid: randomUUID() },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name,
+      uid: randomUUID(),
     });
     const crowd = Array.from({ length: 10 }, (_, n) =>
       client.create(CONFIG_MAPS, {
         metadata: {
-          ...{ namespace: noisy, name: `crowd-${n}` },
+          namespace: noisy,
+          name: `crowd-${n}`,
           ownerReferences: Array.from({ length: 250 }, (_, at) => absent(`absent-${at}`)),
         },
       }),

@@ -8,8 +8,18 @@ export type Shell = (typeof SHELLS)[number];
 
 /** Words that stand for kinds; a kind with another name can be typed all the same. */
 const KINDS = [
-  ...['agentdeployments', 'agentrevisions', 'bulkexportdestinations', 'bulkexportruns', 'bulkexports'],
-  ...['listeners', 'workspaces', 'pods', 'events', 'secrets', 'services', 'jobs'],
+  'agentdeployments',
+  'agentrevisions',
+  'bulkexportdestinations',
+  'bulkexportruns',
+  'bulkexports',
+  'listeners',
+  'workspaces',
+  'pods',
+  'events',
+  'secrets',
+  'services',
+  'jobs',
 ];
 
 type Table = Pick<ProgramSpec, 'commands' | 'groups'>;

@@ -56,7 +56,10 @@ export function optional(
   completes?: Completes,
 ): OptionSpec<string | undefined> {
   return {
-    ...{ flags, about, fallback: undefined, parse: nonEmpty },
+    flags,
+    about,
+    fallback: undefined,
+    parse: nonEmpty,
     ...(completes === undefined ? {} : { completes }),
   };
 }
@@ -69,7 +72,11 @@ export function defaulted(
   completes?: Completes,
 ): OptionSpec<string> {
   return {
-    ...{ flags, about, fallback, shownFallback: fallback, parse: nonEmpty },
+    flags,
+    about,
+    fallback,
+    shownFallback: fallback,
+    parse: nonEmpty,
     ...(completes === undefined ? {} : { completes }),
   };
 }
@@ -91,7 +98,10 @@ export function parsed<T>(
   completes?: Completes,
 ): OptionSpec<T | undefined> {
   return {
-    ...{ flags, about, fallback: undefined, parse },
+    flags,
+    about,
+    fallback: undefined,
+    parse,
     ...(completes === undefined ? {} : { completes }),
   };
 }

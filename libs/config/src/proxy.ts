@@ -7,8 +7,12 @@ import { inheritedEnvironment, loadConfig } from './load-config.js';
  * wins.
  */
 export const PROXY_VARIABLES = [
-  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'],
-  ...['http_proxy', 'https_proxy', 'no_proxy'],
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
 ] as const;
 
 /** Target of a request. */

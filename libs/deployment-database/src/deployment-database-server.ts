@@ -37,7 +37,8 @@ async function withServer<T>(
   work: (server: OwnConnection) => Promise<T>,
 ): Promise<T> {
   const server = await openConnection({
-    ...{ uri: adminUri, applicationName: 'agentplane deployment databases' },
+    uri: adminUri,
+    applicationName: 'agentplane deployment databases',
     bounds: { ms: isShared ? SHARED_MS : OWN_MS, bytes: MOST_BYTES },
   });
   try {

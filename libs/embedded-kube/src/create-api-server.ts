@@ -169,7 +169,14 @@ class EmbeddedApiServer implements ApiServer {
     const findListeners = listenerAccounts(store);
     const answers = new HeldAnswers();
     const resources = new ResourceHandlers({
-      ...{ store, objects, hub, clock, authorizer, escalation, findListeners, answers },
+      store,
+      objects,
+      hub,
+      clock,
+      authorizer,
+      escalation,
+      findListeners,
+      answers,
     });
     const subresources = subresourceHandlers({
       store,

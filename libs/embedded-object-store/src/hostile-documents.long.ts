@@ -21,12 +21,20 @@ describe('a document of a user who may do little', () => {
       { bucket: 'shared', prefix: 'one', actions: ['write', 'read', 'delete'] },
     ]);
     store = await startObjectStore({
-      ...{ folder: join(folder, 'objects'), host: '127.0.0.1', port: 0, log: createLogger('test', 'silent') },
-      ...{ buckets: ['shared'], users },
+      folder: join(folder, 'objects'),
+      host: '127.0.0.1',
+      port: 0,
+      log: createLogger('test', 'silent'),
+      buckets: ['shared'],
+      users,
     });
     client = new Client({
-      ...{ endPoint: '127.0.0.1', port: store.port, useSSL: false, region: 'us-east-1' },
-      ...{ accessKey: accessKeyId, secretKey: secretAccessKey },
+      endPoint: '127.0.0.1',
+      port: store.port,
+      useSSL: false,
+      region: 'us-east-1',
+      accessKey: accessKeyId,
+      secretKey: secretAccessKey,
     });
   });
 

@@ -12,7 +12,11 @@ let store: EmbeddedObjectStore;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'object-store-'));
   store = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, accessKeyId: 'id', secretAccessKey: 'secret' },
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    accessKeyId: 'id',
+    secretAccessKey: 'secret',
     log: createLogger('test', 'silent'),
     limits: { ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, checkMs: 50 },
   });

@@ -92,7 +92,8 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
   );
   limitServer(server, { limits, clock, onCut: recordCuts(log, 'object store') });
   const room = new ConnectionRoom({
-    ...{ clock, most: MAX_CONNECTIONS },
+    clock,
+    most: MAX_CONNECTIONS,
     onFull: (report) =>
       log.warn(
         report,

@@ -134,7 +134,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const port = found?.file.port ?? (options.port || (await findFreePort()));
   const guarding = options.platformRoles && loadGuard();
   const request: ServerRequest = {
-    ...{ binaries, user, pgdata, port, clock },
+    binaries,
+    user,
+    pgdata,
+    port,
+    clock,
     settings: settingsFor(options.platformRoles),
     isTied: options.isTied ?? false,
     logFile: join(dataDir, 'logs', 'postgres.log'),
@@ -156,7 +160,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       superuserUri: databases.superuserUri,
       hosts: Object.keys(options.platformRoles ?? {}),
       postmaster: () => supervisor.pid,
-      ...{ log, clock },
+      log,
+      clock,
     });
   guard?.start();
   return {

@@ -13,8 +13,13 @@ function anExport(name: string, spec: object = {}, status: object = {}): BulkExp
   return {
     metadata: { name, uid: name, creationTimestamp: `2026-05-01T00:00:0${name.length}Z` },
     spec: {
-      ...{ destinationRef: { name: 'local' }, tracingProject: { name: 'p' }, last: '24h' },
-      ...{ formatVersion: 'v1', compression: 'zstd', cancel: false, suspend: false },
+      destinationRef: { name: 'local' },
+      tracingProject: { name: 'p' },
+      last: '24h',
+      formatVersion: 'v1',
+      compression: 'zstd',
+      cancel: false,
+      suspend: false,
       ...spec,
     },
     status: { startTime: '2026-04-30T00:00:00Z', endTime: '2026-05-01T00:00:00Z', ...status },
@@ -31,14 +36,12 @@ const MINE = anExport('bb', CONTINUES);
 
 function why(change: Partial<Parameters<typeof findContinuationProblem>[0]>): string {
   const problem = findContinuationProblem({
-    ...{
-      id: ID,
-      predecessor: FORMER,
-      runs: [aRun(PLACE)],
-      destination: PLACE,
-      others: [],
-      continuation: MINE,
-    },
+    id: ID,
+    predecessor: FORMER,
+    runs: [aRun(PLACE)],
+    destination: PLACE,
+    others: [],
+    continuation: MINE,
     ...change,
   });
   if (!problem) return 'none';

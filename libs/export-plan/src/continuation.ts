@@ -36,10 +36,16 @@ const CONTINUABLE: ReadonlySet<string> = new Set(['FAILED', 'TIMEDOUT']);
 
 /** Fields of a spec that do not decide which files an export has. */
 const FREE: ReadonlySet<string> = new Set([
-  ...['cancel', 'suspend', 'runRequest', 'sourceExport', 'continues'],
+  'cancel',
+  'suspend',
+  'runRequest',
+  'sourceExport',
+  'continues',
   // its resolved id is compared instead
   'tracingProject',
-  ...['startTime', 'endTime', 'last'],
+  'startTime',
+  'endTime',
+  'last',
   // the webhook only receives the report on the end of the export
   'webhook',
 ]);

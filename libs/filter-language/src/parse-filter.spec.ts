@@ -27,7 +27,8 @@ describe('the filter language', () => {
 
   it('keeps the position of every condition', () => {
     expect(parseFilter('and( eq(name, "a"), not(has(tags, "b")))')).toMatchObject({
-      ...{ kind: 'and', at: 0 },
+      kind: 'and',
+      at: 0,
       conditions: [
         { kind: 'compare', at: 5 },
         { kind: 'not', at: 20, condition: { kind: 'tag', at: 24 } },

@@ -37,7 +37,8 @@ export interface HttpSettings {
 
 const SWITCHES = [
   ...ROUTE_GROUPS.map((group) => `disable_${group}`),
-  ...['disable_webhooks', 'enable_custom_route_auth'],
+  'disable_webhooks',
+  'enable_custom_route_auth',
 ];
 const ORDERS = ['auth_first', 'middleware_first'];
 const PATTERN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

@@ -90,7 +90,11 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
 
 /** Settings with an effect where the graphs are Python: packages are installed, and a Python is chosen. */
 const DRIVES_PYTHON = new Set([
-  ...['dependencies', 'python_version', 'pip_config_file', 'pip_installer', 'keep_pkg_tools'],
+  'dependencies',
+  'python_version',
+  'pip_config_file',
+  'pip_installer',
+  'keep_pkg_tools',
 ]);
 
 /** Judges every key of a `langgraph.json`; texts begin with the key. */

@@ -215,7 +215,9 @@ describe('langgraph.json', () => {
     expect(parse({ store: { index, ttl } })).toMatchObject({
       store: {
         index: {
-          ...{ dims: 3, embed: './embed.ts:embed', fields: ['$'] },
+          dims: 3,
+          embed: './embed.ts:embed',
+          fields: ['$'],
           source: { file: './embed.ts', exportName: 'embed' },
         },
         ttl: { defaultMinutes: 1.5, refreshesOnRead: false, sweepIntervalMinutes: 1 },
@@ -226,7 +228,10 @@ describe('langgraph.json', () => {
   it('takes how long threads live', () => {
     const ttl = { strategy: 'keep_latest', default_ttl: 60, sweep_interval_minutes: 0.5, sweep_limit: 10 };
     expect(parse({ checkpointer: { ttl } }).threadTtl).toEqual({
-      ...{ strategy: 'keep_latest', defaultMinutes: 60, sweepIntervalMinutes: 0.5, sweepLimit: 10 },
+      strategy: 'keep_latest',
+      defaultMinutes: 60,
+      sweepIntervalMinutes: 0.5,
+      sweepLimit: 10,
     });
     expect(parse({ checkpointer: {} }).threadTtl).toMatchObject({ strategy: 'delete', sweepLimit: 1_000 });
   });
@@ -239,7 +244,10 @@ describe('langgraph.json', () => {
   it('takes an HTTP app', () => {
     const http = { app: './app.ts:app', middleware_order: 'auth_first', enable_custom_route_auth: true };
     expect(parse({ http }).http.app).toEqual({
-      ...{ file: './app.ts', exportName: 'app', authenticatesRoutes: true, isAuthFirst: true },
+      file: './app.ts',
+      exportName: 'app',
+      authenticatesRoutes: true,
+      isAuthFirst: true,
     });
     expect(parse({ http: { ...http, app: null } }).notes).toEqual([
       '"http" of langgraph.json drives nothing: middleware_order, enable_custom_route_auth without an app',
@@ -248,8 +256,11 @@ describe('langgraph.json', () => {
 
   it('takes who may read answers, and which headers are seen', () => {
     const cors = {
-      ...{ allow_origins: ['https://Pages.test'], allow_methods: ['GET'], allow_headers: ['*'] },
-      ...{ allow_credentials: true, max_age: 5 },
+      allow_origins: ['https://Pages.test'],
+      allow_methods: ['GET'],
+      allow_headers: ['*'],
+      allow_credentials: true,
+      max_age: 5,
     };
     const headers = { include: ['X-A'], excludes: ['x-*'] };
     const { http, notes } = parse({
@@ -257,8 +268,13 @@ describe('langgraph.json', () => {
     });
     expect(http).toMatchObject({
       cors: {
-        ...{ origins: ['https://pages.test'], originPattern: undefined, methods: ['GET'], headers: ['*'] },
-        ...{ exposedHeaders: [], allowsCredentials: true, maxAgeSeconds: 5 },
+        origins: ['https://pages.test'],
+        originPattern: undefined,
+        methods: ['GET'],
+        headers: ['*'],
+        exposedHeaders: [],
+        allowsCredentials: true,
+        maxAgeSeconds: 5,
       },
       configurableHeaders: { includes: ['x-a'], excludes: ['x-*'] },
       loggedHeaders: { includes: undefined, excludes: [] },
@@ -271,12 +287,11 @@ describe('langgraph.json', () => {
 
   it('takes the settings of webhooks', () => {
     const url = {
-      ...{
-        require_https: true,
-        allowed_domains: ['Hooks.example.com', '*.example.org'],
-        allowed_ports: [443],
-      },
-      ...{ disable_loopback: true, max_url_length: 100 },
+      require_https: true,
+      allowed_domains: ['Hooks.example.com', '*.example.org'],
+      allowed_ports: [443],
+      disable_loopback: true,
+      max_url_length: 100,
     };
     const headers = { authorization: 'Bearer ${{ env.MY_TOKEN }}', 'x-a': '${{env.MY_A}}${{ env.MY_B }}' };
     const { webhooks } = parse({
@@ -284,9 +299,14 @@ describe('langgraph.json', () => {
       http: { disable_webhooks: true },
     });
     expect(webhooks).toEqual({
-      ...{ isDisabled: true, headers, envPrefix: 'MY_', requiresHttps: true },
-      ...{ allowedDomains: ['hooks.example.com', '*.example.org'], allowedPorts: [443] },
-      ...{ disablesLoopback: true, maxUrlLength: 100 },
+      isDisabled: true,
+      headers,
+      envPrefix: 'MY_',
+      requiresHttps: true,
+      allowedDomains: ['hooks.example.com', '*.example.org'],
+      allowedPorts: [443],
+      disablesLoopback: true,
+      maxUrlLength: 100,
     });
     expect(webhookVariables(webhooks)).toEqual(['MY_TOKEN', 'MY_A', 'MY_B']);
     expect(webhookHeaders(webhooks, { MY_TOKEN: 't', MY_A: 'a', MY_B: '$&' })).toEqual({

@@ -65,7 +65,8 @@ export function parsePythonSettings(settings: JsonObject): PythonSettings {
   if (!chosen) throw failed(`"pip_installer" must be one of ${INSTALLERS.join(', ')}`);
   return {
     version: parseVersion(settings['python_version']),
-    ...{ folders, packages },
+    folders,
+    packages,
     pipConfigFile: typeof file === 'string' && file !== '' ? file : undefined,
     installer: chosen,
     keepsPip: keeps === true || (Array.isArray(keeps) && keeps.includes('pip')),

@@ -104,7 +104,11 @@ export function parseWebhookSettings(settings: JsonObject): {
   const http = isJsonObject(settings['http']) ? settings['http'] : {};
   const given = reader.object(settings['webhooks'], '"webhooks"', ['env_prefix', 'headers', 'url']);
   const url = reader.object(given['url'], 'url', [
-    ...['require_https', 'allowed_domains', 'allowed_ports', 'disable_loopback', 'max_url_length'],
+    'require_https',
+    'allowed_domains',
+    'allowed_ports',
+    'disable_loopback',
+    'max_url_length',
   ]);
   const envPrefix = given['env_prefix'] ?? DEFAULT_PREFIX;
   if (typeof envPrefix !== 'string') reader.problems.push('env_prefix must be a text');

@@ -82,7 +82,10 @@ export class ConnectionRoom {
       }
     }
     const traffic: Traffic = {
-      ...{ socket, stream: socket, requests: 0, bytes: 0 },
+      socket,
+      stream: socket,
+      requests: 0,
+      bytes: 0,
       sinceMs: this.#clock.monotonicMs(),
     };
     const peer = peerOf(socket);

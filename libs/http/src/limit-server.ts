@@ -76,7 +76,8 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
     if (!concerns(request)) return;
     const nowMs = clock.monotonicMs();
     const exchange = {
-      ...{ request, response },
+      request,
+      response,
       body: new BodyWatch(request, response, nowMs),
       answer: new AnswerWatch(response, nowMs),
     };

@@ -3,7 +3,16 @@ import { REASON } from '#lib/resources';
 
 /** Errors of the machine and of the moment: another attempt may succeed. */
 const PASSING: ReadonlySet<string> = new Set([
-  ...['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY', 'EINTR', 'EROFS'],
+  'ENOSPC',
+  'EDQUOT',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'EAGAIN',
+  'EBUSY',
+  'EINTR',
+  'EROFS',
 ]);
 
 /**

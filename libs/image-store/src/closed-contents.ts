@@ -113,7 +113,9 @@ export class ClosedContents {
       const { built } = await this.#accessOf(digest);
       const at = this.#clock.now().toISOString();
       await this.#write(digest, [namespace], {
-        ...{ bytes, cluster, at },
+        bytes,
+        cluster,
+        at,
         given: { ...built?.given, [namespace]: at },
       });
     } finally {

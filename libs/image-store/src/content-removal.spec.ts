@@ -33,8 +33,14 @@ function newStore(options: { readonly maxNamespaceBytes?: number } = {}) {
   };
   const build = (text: string, over: object = {}) =>
     store.importBuilt('b', {
-      ...{ source: source(text), graphConfig: 'langgraph.json', namespace: 'ws-a', cluster: CLUSTER },
-      ...{ limits: { maxBytes: 1e8, maxEntries: 1_000 }, maxNamespaceBytes: 1e9, ...options, ...over },
+      source: source(text),
+      graphConfig: 'langgraph.json',
+      namespace: 'ws-a',
+      cluster: CLUSTER,
+      limits: { maxBytes: 1e8, maxEntries: 1_000 },
+      maxNamespaceBytes: 1e9,
+      ...options,
+      ...over,
     });
   return { folder, clock, store, source, build };
 }

@@ -244,7 +244,11 @@ export class ImageStore {
     if (settings) await installPython({ folder, own, shared, clock, settings, builds, onInstall, onLine });
     else
       await installDependencies({
-        ...{ folder, own, shared, clock, platformModules },
+        folder,
+        own,
+        shared,
+        clock,
+        platformModules,
         ...(onInstall ? { onInstall } : {}),
       });
     requireLibraries(configuration, folder);
@@ -253,7 +257,9 @@ export class ImageStore {
 
 function storedImage(name: string, { digest, importedAt, namespaces }: ImageEntry): StoredImage {
   return {
-    ...{ name, digest, importedAt },
+    name,
+    digest,
+    importedAt,
     reference: pinnedReference(name, digest),
     ...(namespaces ? { namespaces } : {}),
   };

@@ -42,7 +42,9 @@ fs.writeFileSync('seen.json', JSON.stringify({ uid: process.getuid(), secret, HO
     const folder = join(root, name);
     mkdirSync(folder);
     const manifest = {
-      ...{ name, version: '1.0.0', scripts: { postinstall: 'node look.cjs' } },
+      name,
+      version: '1.0.0',
+      scripts: { postinstall: 'node look.cjs' },
       config: { secret },
     };
     const files = {

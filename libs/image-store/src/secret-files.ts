@@ -3,8 +3,14 @@ import { join } from 'node:path';
 
 /** Names that are never a part of an image: what installs and tools make beside the sources, and histories. */
 export const NOT_CONTENT: readonly string[] = [
-  ...['node_modules', '.git', '.agentplane'],
-  ...['.venv', '__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'],
+  'node_modules',
+  '.git',
+  '.agentplane',
+  '.venv',
+  '__pycache__',
+  '.pytest_cache',
+  '.mypy_cache',
+  '.ruff_cache',
 ];
 
 /** Settings of package managers that may hold the token of a registry, and are needed to install. */
@@ -12,10 +18,32 @@ export const INSTALL_SETTINGS: readonly string[] = ['.npmrc', '.yarnrc', '.yarnr
 
 /** Names of files and folders that tend to hold secrets; `*` matches any letters. */
 export const SECRET_FILES: readonly string[] = [
-  ...['.env', '.env.*', '.envrc', ...INSTALL_SETTINGS, '.pypirc', '.netrc', '_netrc'],
-  ...['.git-credentials', '.pgpass', '.vault-token', '.htpasswd'],
-  ...['.aws', '.azure', '.docker', '.gnupg', '.kube', '.ssh'],
-  ...['id_rsa', 'id_dsa', 'id_ecdsa', 'id_ed25519', '*.key', '*.p12', '*.pfx', '*.jks', '*.keystore'],
+  '.env',
+  '.env.*',
+  '.envrc',
+  ...INSTALL_SETTINGS,
+  '.pypirc',
+  '.netrc',
+  '_netrc',
+  '.git-credentials',
+  '.pgpass',
+  '.vault-token',
+  '.htpasswd',
+  '.aws',
+  '.azure',
+  '.docker',
+  '.gnupg',
+  '.kube',
+  '.ssh',
+  'id_rsa',
+  'id_dsa',
+  'id_ecdsa',
+  'id_ed25519',
+  '*.key',
+  '*.p12',
+  '*.pfx',
+  '*.jks',
+  '*.keystore',
 ];
 
 /** Names that the list above has, and that show how a file looks, without its values. */

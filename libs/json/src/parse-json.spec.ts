@@ -19,7 +19,14 @@ describe('parseJson', () => {
 
   it('answers what the engine answers', () => {
     const texts = [
-      ...['1', '"a\\"b"', 'null', '[]', '{}', ' [ 1 , -2.5e3 , true , "" ] ', '"\\ud83d\\ude00"', '-0'],
+      '1',
+      '"a\\"b"',
+      'null',
+      '[]',
+      '{}',
+      ' [ 1 , -2.5e3 , true , "" ] ',
+      '"\\ud83d\\ude00"',
+      '-0',
       '{"\\u0061":1,"b":{"c\\t":[{},[],"\\\\",{"d":null}],"":"x"},"1":2,"a":3}',
       '{"\\u005f_proto__":{"x":1},"__proto__":2,"constructor":3,"\\ud800":4}',
       `{"\\u00e9":${'['.repeat(2_000)}${']'.repeat(2_000)}}`,

@@ -21,7 +21,8 @@ export function parseEgressRules(text: string): EgressRules {
 export function buildAgentPolicy(namespace: string, rules: EgressRules, databasePort: number): NetworkPolicy {
   const agents = [COMPONENT.agentApi, COMPONENT.agentQueue];
   return {
-    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
     metadata: { name: AGENT_POLICY, namespace, labels: platformLabels('agent') },
     spec: {
       podSelector: { matchExpressions: [{ key: LABEL.component, operator: 'In', values: agents }] },

@@ -8,11 +8,26 @@ export interface BaselineViolation {
 }
 
 const CAPABILITIES: ReadonlySet<unknown> = new Set([
-  ...['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD', 'NET_BIND_SERVICE'],
-  ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT'],
+  'AUDIT_WRITE',
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'MKNOD',
+  'NET_BIND_SERVICE',
+  'SETFCAP',
+  'SETGID',
+  'SETPCAP',
+  'SETUID',
+  'SYS_CHROOT',
 ]);
 const SELINUX_TYPES: ReadonlySet<unknown> = new Set([
-  ...['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t'],
+  '',
+  'container_t',
+  'container_init_t',
+  'container_kvm_t',
+  'container_engine_t',
 ]);
 const PROFILES: ReadonlySet<unknown> = new Set(['RuntimeDefault', 'Localhost']);
 /** Annotation of clusters before version 1.30, and read by later ones. */

@@ -12,7 +12,9 @@ const CONTROLLER = { 'app.kubernetes.io/name': 'agentplane', [LABEL.component]: 
 export function buildServerPolicy(deployment: AgentDeployment, controllerNamespace: string): NetworkPolicy {
   const agents = [COMPONENT.agentApi, COMPONENT.agentQueue];
   return {
-    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: serverMetadata(deployment) },
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: serverMetadata(deployment),
     spec: {
       podSelector: { matchLabels: serverSelector(deployment) },
       policyTypes: ['Ingress', 'Egress'],

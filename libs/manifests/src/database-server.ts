@@ -68,7 +68,10 @@ export function databaseServerUri({ metadata }: Pick<AgentDeployment, 'metadata'
 /** The superuser's password, made once: Postgres keeps the first it was started with. */
 export function buildServerSecret(deployment: AgentDeployment, password: string): Secret {
   return {
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: serverMetadata(deployment), type: 'Opaque' },
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: serverMetadata(deployment),
+    type: 'Opaque',
     data: { [SERVER_PASSWORD_KEY]: Buffer.from(password, 'utf8').toString('base64') },
   };
 }
@@ -76,7 +79,9 @@ export function buildServerSecret(deployment: AgentDeployment, password: string)
 /** The name of the server; headless, since it has one pod. */
 export function buildServerService(deployment: AgentDeployment): Service {
   return {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: serverMetadata(deployment) },
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: serverMetadata(deployment),
     spec: {
       clusterIP: 'None',
       selector: serverSelector(deployment),
@@ -99,7 +104,9 @@ export function buildServerClaim(
   const storage = dbStorageGi === undefined ? present : `${dbStorageGi}Gi`;
   const storageClassName = existing ? existing.spec.storageClassName : storageClass;
   return {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: serverMetadata(deployment) },
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: serverMetadata(deployment),
     spec: {
       accessModes: ['ReadWriteOnce'],
       ...(storageClassName === undefined ? {} : { storageClassName }),
@@ -118,7 +125,9 @@ export function buildServerStatefulSet(
   const selector = serverSelector(deployment);
   const identity = { runAsUser: server.userId, runAsGroup: server.userId, fsGroup: server.userId };
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: serverMetadata(deployment) },
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: serverMetadata(deployment),
     spec: {
       replicas: 1,
       serviceName: name,

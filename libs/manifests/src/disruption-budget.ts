@@ -9,7 +9,8 @@ export function buildDisruptionBudget({
   spec: { selector },
 }: Deployment): PodDisruptionBudget {
   return {
-    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), labels: labels ?? {} },
     spec: { maxUnavailable: 1, selector, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
   };

@@ -73,7 +73,11 @@ export function clusterPod(
   const { pushSecret } = registry;
   const login = pushSecret === undefined ? [] : [{ name: 'login', mountPath: LOGIN_FOLDER, readOnly: true }];
   const push: PodContainer = {
-    ...{ ...common, name: 'push', args: ['push'], workingDir: '/push', resources: build.resources },
+    ...common,
+    name: 'push',
+    args: ['push'],
+    workingDir: '/push',
+    resources: build.resources,
     env: [...(build.env ?? []), ...pushSettings(git, registry, settings)],
     volumeMounts: [
       { name: 'push-tmp', mountPath: '/tmp' },

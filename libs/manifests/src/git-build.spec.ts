@@ -8,7 +8,9 @@ const revision = {
   kind: 'AgentRevision',
   metadata: { name: 'a-00001', namespace: 'ws-x', uid: '0a1b2c3d-0000-4000-8000-00000000000e' },
   spec: {
-    ...{ source: 'git_host', deploymentName: 'a', listenerName: 'default' },
+    source: 'git_host',
+    deploymentName: 'a',
+    listenerName: 'default',
     git: {
       repoUrl: 'https://git.example.org/a.git',
       graphConfigPath: 'langgraph.json',
@@ -19,15 +21,24 @@ const revision = {
 
 const MACHINE: PlatformSettings = { version: '1.0.0', apiUrl: 'http://api', addresses: 'loopback' };
 const CLUSTER: PlatformSettings = {
-  ...{ ...MACHINE, addresses: 'cluster-dns', imagePrefix: 'registry.example.com/platform/' },
+  ...MACHINE,
+  addresses: 'cluster-dns',
+  imagePrefix: 'registry.example.com/platform/',
   imagePullSecrets: ['platform-registry'],
   pods: { nodeSelector: { pool: 'p' }, priorityClassName: 'system-cluster-critical' },
 };
 const images: ImageRegistry = {
-  ...{ namespace: 'builds', prefix: 'registry.example.com/agents', pushSecret: 'push', isInsecure: false },
+  namespace: 'builds',
+  prefix: 'registry.example.com/agents',
+  pushSecret: 'push',
+  isInsecure: false,
 };
 const build: GitBuild = {
-  ...{ revision, commit: 'c'.repeat(40), timeoutMs: 900_000, memoryMb: 2048, imageMb: 100 },
+  revision,
+  commit: 'c'.repeat(40),
+  timeoutMs: 900_000,
+  memoryMb: 2048,
+  imageMb: 100,
   login: { token: 'secret' },
 };
 
@@ -59,7 +70,8 @@ describe('buildGitJob on a cluster', () => {
 
   it('lies in the namespace of builds, by the uid of its revision, whose key it knows', () => {
     expect(job.metadata).toMatchObject({
-      ...{ name: 'build-0a1b2c3d00004000800000000000000e', namespace: 'builds' },
+      name: 'build-0a1b2c3d00004000800000000000000e',
+      namespace: 'builds',
     });
     expect(job.metadata.ownerReferences).toBeUndefined();
     expect(revisionOfBuild(job)).toEqual({ namespace: 'ws-x', name: 'a-00001' });
@@ -93,11 +105,15 @@ describe('buildGitJob on a cluster', () => {
   });
   it('satisfies the restricted Pod Security Standard', () => {
     expect(pod(job).securityContext).toMatchObject({
-      ...{ runAsNonRoot: true, runAsUser: 10001, seccompProfile: { type: 'RuntimeDefault' } },
+      runAsNonRoot: true,
+      runAsUser: 10001,
+      seccompProfile: { type: 'RuntimeDefault' },
     });
     for (const { securityContext } of all)
       expect(securityContext).toEqual({
-        ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
       });
     for (const volume of pod(job).volumes ?? [])
       expect(Object.keys(volume).filter((key) => key !== 'name')).toEqual([
@@ -125,7 +141,8 @@ describe('buildGitJob on a cluster', () => {
       AGENTPLANE_BUILD_INSTALL: 'echo $$HOME',
     });
     expect(settings({ ...images, pushSecret: undefined, isInsecure: true, base: 'b:1' })).toMatchObject({
-      ...{ AGENTPLANE_PUSH_BASE: 'b:1', AGENTPLANE_PUSH_INSECURE: 'true' },
+      AGENTPLANE_PUSH_BASE: 'b:1',
+      AGENTPLANE_PUSH_INSECURE: 'true',
     });
     expect(settings({ ...images, pushSecret: undefined })).not.toHaveProperty('AGENTPLANE_PUSH_AUTH_FILE');
   });
@@ -134,7 +151,8 @@ describe('buildGitJob on a cluster', () => {
     const { metadata, type } = buildGitSecret({ ...build, images }, made);
     expect(type).toBe('agentplane.dev/build-login');
     expect(metadata).toMatchObject({
-      ...{ name: job.metadata.name, namespace: 'builds' },
+      name: job.metadata.name,
+      namespace: 'builds',
       ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: job.metadata.name, uid: 'u' }],
     });
   });

@@ -64,7 +64,9 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
   const env = settingsOf(build);
   const steps: BuildSteps = {
     fetch: {
-      ...{ name: 'fetch', args: ['fetch'], resources },
+      name: 'fetch',
+      args: ['fetch'],
+      resources,
       env: [...env, ...loginOf(metadata.name, images ? login : undefined)],
     },
     build: { name: 'build', args: ['build'], resources, env },
@@ -105,9 +107,11 @@ export function buildGitSecret(
     ? [{ apiVersion: 'batch/v1', kind: 'Job', name: job.metadata.name, uid: job.metadata.uid ?? '' }]
     : [];
   return {
-    ...{ apiVersion: 'v1', kind: 'Secret' },
+    apiVersion: 'v1',
+    kind: 'Secret',
     metadata: images ? { ...metadata, ownerReferences: owners } : metadata,
-    ...{ type: BUILD_LOGIN_TYPE, data: Object.fromEntries(data) },
+    type: BUILD_LOGIN_TYPE,
+    data: Object.fromEntries(data),
   };
 }
 

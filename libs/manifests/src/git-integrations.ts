@@ -28,7 +28,9 @@ export function parseGitIntegration(base64: string): GitIntegration | undefined 
   const { name, host, username, token, ca, webhookSecret } = value;
   if (typeof name !== 'string' || typeof host !== 'string' || typeof token !== 'string') return undefined;
   return {
-    ...{ name, host, token },
+    name,
+    host,
+    token,
     ...(typeof username === 'string' ? { username } : {}),
     ...(typeof ca === 'string' ? { ca } : {}),
     ...(typeof webhookSecret === 'string' ? { webhookSecret } : {}),

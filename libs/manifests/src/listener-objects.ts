@@ -121,7 +121,8 @@ function listenerDeployment(
 ): Deployment {
   const { name, namespace = 'default' } = listener.metadata;
   return buildListenerDeployment(listener, {
-    ...{ metadata, settings },
+    metadata,
+    settings,
     image: platformImage('listener', settings),
     apiUrl: settings.apiUrl,
     namespaces: [namespace],

@@ -60,7 +60,10 @@ const HARDENED = {
     readinessProbe: { tcpSocket: { port: 'metrics' }, periodSeconds: 5, timeoutSeconds: 5 },
     livenessProbe: {
       httpGet: { path: '/healthz', port: 'metrics' },
-      ...{ initialDelaySeconds: 30, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 6 },
+      initialDelaySeconds: 30,
+      periodSeconds: 20,
+      timeoutSeconds: 5,
+      failureThreshold: 6,
     },
     terminationMessagePolicy: 'FallbackToLogsOnError',
   },

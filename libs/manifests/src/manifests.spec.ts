@@ -191,9 +191,12 @@ describe('Deployment of a revision', () => {
   });
   it('places pods as the resource spec says, on a cluster', () => {
     const placement = {
-      ...{ nodeSelector: { pool: 'agents' }, tolerations: [{ key: 'agents', operator: 'Exists' }] },
-      ...{ affinity: { nodeAffinity: {} }, topologySpreadConstraints: [{ maxSkew: 1 }] },
-      ...{ priorityClassName: 'high', runtimeClassName: 'gvisor' },
+      nodeSelector: { pool: 'agents' },
+      tolerations: [{ key: 'agents', operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
+      topologySpreadConstraints: [{ maxSkew: 1 }],
+      priorityClassName: 'high',
+      runtimeClassName: 'gvisor',
     };
     const specOf = (settings: typeof SETTINGS) =>
       buildRevisionDeployment(revision(placement), 1, settings).spec.template.spec;
@@ -301,7 +304,7 @@ describe('second workload of a revision', () => {
   it('leaves room for its pods among the connections of the database', () => {
     expect(
       [undefined, { queueMaxScale: 3 }, { dbMaxConnections: 200 }].map((spec) => podsThatConnect(spec)),
-    ).toEqual([...[4, 10, 22]]);
+    ).toEqual([4, 10, 22]);
     expect([podsThatConnect({ dbMaxConnections: 200 }, 59), podsThatConnect(undefined, 59)]).toEqual([6, 4]);
   });
   it('counts for the connections that the database admits, as more pods and those of four revisions do', () => {

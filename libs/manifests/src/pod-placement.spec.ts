@@ -4,7 +4,10 @@ import { parseAgentPlacement, parsePodPlacement, placementOf } from './pod-place
 describe('parsePodPlacement', () => {
   it('leaves out what is empty or was taken away', () => {
     const text = JSON.stringify({
-      ...{ affinity: null, nodeSelector: {}, tolerations: [], priorityClassName: '' },
+      affinity: null,
+      nodeSelector: {},
+      tolerations: [],
+      priorityClassName: '',
       labels: { team: 'a' },
     });
     expect(parsePodPlacement(text)).toEqual({ labels: { team: 'a' } });
@@ -22,16 +25,12 @@ describe('parsePodPlacement', () => {
 describe('parseAgentPlacement', () => {
   it('takes the six fields of a pod that say where it runs', () => {
     const placement = {
-      ...{
-        nodeSelector: { pool: 'agents' },
-        tolerations: [{ key: 'agents' }],
-        affinity: { podAffinity: {} },
-      },
-      ...{
-        topologySpreadConstraints: [{ maxSkew: 1 }],
-        priorityClassName: 'high',
-        runtimeClassName: 'gvisor',
-      },
+      nodeSelector: { pool: 'agents' },
+      tolerations: [{ key: 'agents' }],
+      affinity: { podAffinity: {} },
+      topologySpreadConstraints: [{ maxSkew: 1 }],
+      priorityClassName: 'high',
+      runtimeClassName: 'gvisor',
     };
     expect(parseAgentPlacement(JSON.stringify(placement))).toEqual(placement);
     expect(() => parseAgentPlacement('{"labels":{}}')).toThrow('but has labels');

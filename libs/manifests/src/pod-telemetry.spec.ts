@@ -28,7 +28,8 @@ describe('the telemetry of a pod', () => {
   it('serves metrics on the port that the node mapped on one machine', () => {
     const mapped = { [`AGENTPLANE_PORT_${METRICS_PORT}`]: '40123' };
     expect(readTelemetrySettings(environmentOf(machine, mapped)).metrics).toEqual({
-      ...{ host: '127.0.0.1', port: 40123 },
+      host: '127.0.0.1',
+      port: 40123,
     });
   });
 

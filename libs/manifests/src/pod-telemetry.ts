@@ -9,7 +9,9 @@ export const METRICS_PORT = 9464;
  * to.
  */
 export const METRICS_CONTAINER_PORT = Object.freeze({
-  ...{ name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
+  name: 'metrics',
+  containerPort: METRICS_PORT,
+  protocol: 'TCP',
 } as const);
 
 /** Annotations for scrapers that find pods by them. */

@@ -135,7 +135,9 @@ function programOf(
   hubSecret: string,
 ): Deployment {
   return buildListenerDeployment(listener, {
-    ...{ metadata, image, settings: { addresses, agentsNonRoot, tracing, imagePullSecrets } },
+    metadata,
+    image,
+    settings: { addresses, agentsNonRoot, tracing, imagePullSecrets },
     apiUrl: listener.spec.remote?.apiUrl ?? '',
     namespaces: placeNamespaces(listener),
     idleKey: { secret: hubSecret, key: IDLE_KEY },

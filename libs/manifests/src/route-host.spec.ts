@@ -9,8 +9,11 @@ describe('routeHostOf', () => {
       {
         metadata: { name, namespace },
         spec: {
-          ...{ source: 'git_host', sourceConfig: {}, sourceRevisionConfig: {} },
-          ...{ suspend: false, revisionHistoryLimit: 1 },
+          source: 'git_host',
+          sourceConfig: {},
+          sourceRevisionConfig: {},
+          suspend: false,
+          revisionHistoryLimit: 1,
         },
       },
       DOMAINS,

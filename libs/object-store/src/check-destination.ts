@@ -75,7 +75,9 @@ export function refusal(failure: ObjectStoreError): DestinationCheck {
   const message = isOfCredentials ? 'Access denied' : destinationMessage(failure);
   const isRefusedHere = isOfCredentials || failure instanceof EndpointRefusedError;
   return {
-    ...{ kind: 'refused', message, detail: failure.code },
+    kind: 'refused',
+    message,
+    detail: failure.code,
     advice: isRefusedHere ? failure.advice : causeText(failure, message),
     // a store that answers is reachable, even if its refusal may pass
     retryable: failure.retryable && (isOfCredentials || message === 'Invalid endpoint'),
@@ -130,7 +132,9 @@ export async function checkDestination(
     () => false,
   );
   return {
-    ...{ kind: 'usable', canDelete, canRead: seen.kind === 'found' },
+    kind: 'usable',
+    canDelete,
+    canRead: seen.kind === 'found',
     // a bucket may encrypt by itself without a request for encryption
     ...(serverSideEncryption !== undefined && isEncryptionUnconfirmed ? { isEncryptionUnconfirmed } : {}),
   };

@@ -49,7 +49,8 @@ const USUAL: Readonly<Record<Call, Answer>> = {
     status: 200,
     headers: {
       'content-length': String(BODY.length),
-      ...{ etag: '"done-1"', 'last-modified': 'Fri, 20 Nov 2026 00:00:00 GMT' },
+      etag: '"done-1"',
+      'last-modified': 'Fri, 20 Nov 2026 00:00:00 GMT',
       [MARK_HEADER]: MARK,
     },
   },
@@ -98,7 +99,9 @@ describe('an upload to a store with answers of its own', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     store = openObjectStore({
       endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      ...{ allowPrivateEndpoints: true, accessKeyId: 'AKTEST', secretAccessKey: 'secret' },
+      allowPrivateEndpoints: true,
+      accessKeyId: 'AKTEST',
+      secretAccessKey: 'secret',
     });
   });
   afterEach(() => {
@@ -154,7 +157,9 @@ describe('an upload to a store with answers of its own', () => {
   ])('fails with ObjectReplaced on an object %s', async (_name, look) => {
     answers.look = [look];
     expect(await failure((await begin()).complete())).toMatchObject({
-      ...{ code: 'ObjectReplaced', attempted: 'verify k', isConfiguration: false },
+      code: 'ObjectReplaced',
+      attempted: 'verify k',
+      isConfiguration: false,
     });
   });
 
@@ -190,7 +195,9 @@ describe('an upload to a store with answers of its own', () => {
       '<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>InvalidPart</Code><Message>no part 1</Message></Error>';
     answers.complete = [{ status: 200, body: error }];
     expect(await failure((await begin()).complete())).toMatchObject({
-      ...{ code: 'InvalidPart', sentence: 'no part 1', isConfiguration: false },
+      code: 'InvalidPart',
+      sentence: 'no part 1',
+      isConfiguration: false,
     });
     expect(asked).toEqual(['begin', 'part', 'complete']);
   });
@@ -231,7 +238,11 @@ describe('an upload to a store with answers of its own', () => {
   ])('sorts %i %s: may pass %s, needs a person %s', async (status, code, retryable, isConfiguration) => {
     answers.part = Array.from({ length: 6 }, () => refused(status, code));
     expect(await failure((await begin()).complete())).toMatchObject({
-      ...{ code, status, sentence: 'x', retryable, isConfiguration },
+      code,
+      status,
+      sentence: 'x',
+      retryable,
+      isConfiguration,
     });
     expect(asked.filter((call) => call === 'part')).toHaveLength(retryable ? 6 : 1);
   });

@@ -116,7 +116,8 @@ export class PartsUpload implements MultipartUpload {
       ...(options.mark === undefined ? {} : { [`x-amz-meta-${MARK_NAME}`]: options.mark }),
     };
     const retries = {
-      ...{ clock, attempts: PART_ATTEMPTS },
+      clock,
+      attempts: PART_ATTEMPTS,
       ...(options.signal ? { signal: options.signal } : {}),
       // not repeated after a lost answer: that would leave an upload without a record
       isWorthwhile: (failure: ObjectStoreError) => failure.isWithoutEffect,

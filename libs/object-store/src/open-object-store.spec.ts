@@ -54,7 +54,12 @@ beforeEach(async () => {
   asked = [];
   const log = createLogger('test', 'silent');
   server = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bkt'], ...KEYS },
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    buckets: ['bkt'],
+    ...KEYS,
     fault: (target) => {
       asked.push(`${target.method} ${target.key} ${[...target.query.keys()].join()}`);
       return fault?.(target);
@@ -386,7 +391,9 @@ describe('settings of new objects', () => {
     };
     const store = open({ written });
     expect(await store.checkDestination('bkt')).toEqual({
-      ...{ kind: 'usable', canDelete: true, canRead: true },
+      kind: 'usable',
+      canDelete: true,
+      canRead: true,
       isEncryptionUnconfirmed: true,
     });
     const upload = await store.startMultipartUpload('bkt', 'a', { onlyIfAbsent: true });
@@ -399,8 +406,13 @@ describe('settings of new objects', () => {
       'x-amz-storage-class=STANDARD_IA',
     ].join(' ');
     expect(seen).toEqual([
-      ...[`PUT  ${headers}`, 'HEAD  ', 'DELETE  ', `POST uploads ${headers}`, 'PUT uploadId '],
-      ...['POST uploadId ', 'HEAD  '],
+      `PUT  ${headers}`,
+      'HEAD  ',
+      'DELETE  ',
+      `POST uploads ${headers}`,
+      'PUT uploadId ',
+      'POST uploadId ',
+      'HEAD  ',
     ]);
   });
 

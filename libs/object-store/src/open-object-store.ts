@@ -129,8 +129,11 @@ class ClientObjectStore implements ObjectStore {
   async *list(bucket: string, prefix: string): AsyncIterable<ObjectEntry> {
     for (let token: string | undefined; ;) {
       const query = queryText({
-        ...{ 'list-type': '2', 'encoding-type': 'url', 'max-keys': String(PAGE), prefix },
-        ...{ 'continuation-token': token },
+        'list-type': '2',
+        'encoding-type': 'url',
+        'max-keys': String(PAGE),
+        prefix,
+        'continuation-token': token,
       });
       const page = await this.#try(`list ${prefix} in bucket ${bucket}`, async () =>
         readObjects(await this.#read(bucket, query)),
@@ -161,8 +164,10 @@ class ClientObjectStore implements ObjectStore {
     let from: UploadsPage['next'];
     for (let page = 0; page < MAX_UPLOAD_PAGES; page++) {
       const query = queryText({
-        ...{ 'max-uploads': String(PAGE), prefix: key },
-        ...{ 'key-marker': from?.keyMarker, 'upload-id-marker': from?.uploadIdMarker },
+        'max-uploads': String(PAGE),
+        prefix: key,
+        'key-marker': from?.keyMarker,
+        'upload-id-marker': from?.uploadIdMarker,
       });
       const found = await this.#try(`list the open uploads of ${key} in bucket ${bucket}`, async () =>
         readUploads(await this.#read(bucket, `uploads&${query}`)),

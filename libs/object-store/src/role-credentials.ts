@@ -140,8 +140,10 @@ function parseAnswer(text: string): RoleAnswer {
   if (Number.isNaN(endMs)) throw new Error('Expiration of the answer with a role is no time');
 
   return {
-    ...{ accessKey: textOf('AccessKeyId'), secretKey: textOf('SecretAccessKey') },
-    ...{ sessionToken: textOf('Token'), endMs },
+    accessKey: textOf('AccessKeyId'),
+    secretKey: textOf('SecretAccessKey'),
+    sessionToken: textOf('Token'),
+    endMs,
   };
 }
 

@@ -71,7 +71,11 @@ function conditionTable(conditions: readonly Condition[], now: Date): string {
   return renderTable(
     ['TYPE', 'STATUS', 'REASON', 'AGE', 'MESSAGE'],
     conditions.map(({ type, status, reason, lastTransitionTime, message = '' }) => [
-      ...[type, status, reason ?? '', ageText(lastTransitionTime, now), message],
+      type,
+      status,
+      reason ?? '',
+      ageText(lastTransitionTime, now),
+      message,
     ]),
   );
 }
@@ -82,7 +86,10 @@ function eventTable(events: readonly KubeEvent[], now: Date): string {
   return renderTable(
     ['AGE', 'TYPE', 'REASON', 'COUNT', 'MESSAGE'],
     inOrder.map((event) => [
-      ...[ageText(timeOf(event), now), event.type ?? '', event.reason ?? '', String(event.count ?? 1)],
+      ageText(timeOf(event), now),
+      event.type ?? '',
+      event.reason ?? '',
+      String(event.count ?? 1),
       event.message ?? '',
     ]),
   );

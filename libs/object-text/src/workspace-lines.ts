@@ -28,12 +28,16 @@ function useLines({ limits, usage }: WorkspaceDetails): readonly UseLine[] {
     { title: 'tracing projects', used: usage.tracing_projects, most: limits.tracing_projects },
     { title: 'datasets', used: usage.datasets, most: limits.datasets },
     {
-      ...{ title: 'bytes of datasets', isBytes: true },
-      ...{ used: usage.dataset_bytes, most: limits.dataset_bytes },
+      title: 'bytes of datasets',
+      isBytes: true,
+      used: usage.dataset_bytes,
+      most: limits.dataset_bytes,
     },
     {
-      ...{ title: 'bytes of attachments', isBytes: true },
-      ...{ used: usage.attachment_bytes, most: limits.attachment_bytes },
+      title: 'bytes of attachments',
+      isBytes: true,
+      used: usage.attachment_bytes,
+      most: limits.attachment_bytes,
     },
   ];
 }

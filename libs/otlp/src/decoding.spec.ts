@@ -16,8 +16,14 @@ const attribute = (key: string, value: object) => ({ key, value });
 const FULL = request(
   [
     {
-      ...{ traceId: TRACE, spanId: SPAN, parentSpanId: '00f067aa0ba902b7', traceState: 'a=b', name: 'é 🙂' },
-      ...{ kind: 3, startTimeUnixNano: '1763640000123456789', endTimeUnixNano: '1763640001000000000' },
+      traceId: TRACE,
+      spanId: SPAN,
+      parentSpanId: '00f067aa0ba902b7',
+      traceState: 'a=b',
+      name: 'é 🙂',
+      kind: 3,
+      startTimeUnixNano: '1763640000123456789',
+      endTimeUnixNano: '1763640001000000000',
       attributes: [
         attribute('text', { stringValue: 'x\u0000y' }),
         attribute('whole', { intValue: '-42' }),
@@ -74,8 +80,14 @@ describe('decoding of spans', () => {
         scope: { name: 'lib', version: '1' },
         place: ['resourceSpans', 0, 'scopeSpans', 0, 'spans', 0],
         span: {
-          ...{ traceId: TRACE, spanId: SPAN, parentSpanId: '00f067aa0ba902b7', name: 'é 🙂', kind: 3 },
-          ...{ startTimeUnixNano: 1_763_640_000_123_456_789n, statusCode: 2, statusMessage: 'wrong' },
+          traceId: TRACE,
+          spanId: SPAN,
+          parentSpanId: '00f067aa0ba902b7',
+          name: 'é 🙂',
+          kind: 3,
+          startTimeUnixNano: 1_763_640_000_123_456_789n,
+          statusCode: 2,
+          statusMessage: 'wrong',
           attributes: [
             ['text', 'x\0y'],
             ['whole', -42],
@@ -140,7 +152,8 @@ describe('decoding of spans', () => {
     const deep = (levels: number): object =>
       levels === 0 ? { intValue: '1' } : { arrayValue: { values: [deep(levels - 1)] } };
     const many = {
-      ...{ traceId: TRACE, spanId: SPAN },
+      traceId: TRACE,
+      spanId: SPAN,
       attributes: [
         attribute('deep', deep(40)),
         ...Array.from({ length: 1_500 }, (_, at) => attribute(`a${at}`, { intValue: '1' })),

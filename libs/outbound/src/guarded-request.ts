@@ -45,13 +45,20 @@ export function guardedRequest(
   const proxy = proxyFor({ host, port, isTls });
   const agent = proxy === undefined ? undefined : proxyAgent(proxy, isTls, guard);
   const signal = AbortSignal.timeout(timeoutMs);
-  const request = (isTls ? https : plainHttp).request({
-    ...{ method, protocol: url.protocol, host, port, path: `${url.pathname}${url.search}`, signal },
+  const options: https.RequestOptions & { readonly highWaterMark: number } = {
+    method,
+    protocol: url.protocol,
+    host,
+    port,
+    path: `${url.pathname}${url.search}`,
+    signal,
     ...(agent ? { agent } : { agent: false, lookup: guard.lookup }),
     ...(ca === undefined ? {} : { ca: [...ca] }),
-    ...{ secureOptions: ONE_HANDSHAKE, highWaterMark: PAUSED_BYTES },
+    secureOptions: ONE_HANDSHAKE,
+    highWaterMark: PAUSED_BYTES,
     headers: { ...headers, host: url.host },
-  });
+  };
+  const request = (isTls ? https : plainHttp).request(options);
   boundInterim(request);
   request.on('error', (error) => fail(signal.aborted ? (signal.reason as Error) : error));
   request.on('close', () => {

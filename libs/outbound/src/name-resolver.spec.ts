@@ -155,7 +155,10 @@ describe('NameResolver', () => {
     const ownFile = join(folder, 'search');
     writeFileSync(ownFile, 'search unknown.test svc.test\noptions ndots:2\n');
     const resolver = new NameResolver({
-      ...{ servers: [server.address], hostsFile, resolvConf: ownFile, system: noSystem },
+      servers: [server.address],
+      hostsFile,
+      resolvConf: ownFile,
+      system: noSystem,
     });
     expect(await find(resolver, 'unknown.store')).toBe('ENOTFOUND');
     expect(server.asked.filter((question) => question.startsWith('1 '))).toEqual([

@@ -175,7 +175,9 @@ class Following {
     try {
       const lines = readOne(client, source, {
         ...this.#options,
-        ...{ since: seen.time ?? since, follow: true, signal: this.#signal },
+        since: seen.time ?? since,
+        follow: true,
+        signal: this.#signal,
         tail: seen.time === undefined ? followed.firstTail : undefined,
       });
       for await (const batch of lines) {

@@ -64,8 +64,13 @@ const pod = (name: string, containers: Readonly<Record<string, object>>, phase =
   status: {
     phase: phase as 'Running',
     containerStatuses: Object.entries(containers).map(([container, more]) => ({
-      ...{ name: container, ready: true, restartCount: 0, image: 'i', imageID: 'i' },
-      ...{ state: { running: {} }, ...more },
+      name: container,
+      ready: true,
+      restartCount: 0,
+      image: 'i',
+      imageID: 'i',
+      state: { running: {} },
+      ...more,
     })),
   },
 });
@@ -238,7 +243,10 @@ describe('logs that are followed', () => {
     const batches = followLogs({
       client: printers,
       pods: async () => pods,
-      ...{ endsWithPods: true, idleMs: 60_000, clock: fastClock(10), signal: leaving.signal },
+      endsWithPods: true,
+      idleMs: 60_000,
+      clock: fastClock(10),
+      signal: leaving.signal,
       onNote: (note) => seen.push(`# ${note}`),
       ...more,
     });
@@ -354,12 +362,10 @@ describe('kept output', () => {
   it('reads the times, pod and containers of its lines', () => {
     const kept = {
       metadata: {
-        ...{
-          name: 'w-00001-output',
-          uid: 'u',
-          resourceVersion: '1',
-          creationTimestamp: '2026-11-23T10:00:09Z',
-        },
+        name: 'w-00001-output',
+        uid: 'u',
+        resourceVersion: '1',
+        creationTimestamp: '2026-11-23T10:00:09Z',
         annotations: { 'agentplane.dev/pod': 'w-1' },
       },
       data: { 'main.log': `${second(2)} two\n${second(3)} three\n`, 'side.log': 'untimed' },

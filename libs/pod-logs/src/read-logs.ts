@@ -57,7 +57,11 @@ export async function* readOne(
     const stream = await client.podLogs(
       { namespace, name: pod },
       {
-        ...{ container, previous, follow, timestamps: true, signal },
+        container,
+        previous,
+        follow,
+        timestamps: true,
+        signal,
         ...(tail === undefined ? {} : { tailLines: tail }),
         ...(since === undefined ? {} : { sinceTime: since }),
       },

@@ -25,7 +25,8 @@ export function ledQuery(
 ): { readonly query: pg.Query; readonly answer: Promise<unknown> } {
   const config = typeof given === 'string' ? { text: given } : given;
   // without values the driver would use the other protocol, in which nothing can be sent ahead
-  const query = new pg.Query({ ...config, ...{ queryMode: 'extended' } }, values);
+  const extended: pg.QueryConfig & { readonly queryMode: string } = { ...config, queryMode: 'extended' };
+  const query = new pg.Query(extended, values);
   const driven = query as pg.Query & Driven;
   const [submit, complete, takeRow] = [
     driven.submit.bind(query),

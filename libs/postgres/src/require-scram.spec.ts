@@ -119,7 +119,11 @@ describe('require_auth', () => {
   it('sends no secret when it listens, and tries again', async () => {
     server = new FalseServer(() => message('R', 3));
     const listening = new Notifications<'word'>({
-      ...{ uri: await server.uri(NEEDS_SCRAM), channel: 'c', applicationName: 'x', clock: systemClock, log },
+      uri: await server.uri(NEEDS_SCRAM),
+      channel: 'c',
+      applicationName: 'x',
+      clock: systemClock,
+      log,
     });
     await listening.start();
     await waitFor(() => (server?.connections ?? 0) > 1);

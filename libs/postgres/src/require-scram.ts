@@ -17,9 +17,17 @@ interface Emitting {
  * verifier.
  */
 const BEFORE_PROOF: ReadonlySet<string | symbol> = new Set([
-  ...['connect', 'sslconnect', 'error', 'end', 'newListener', 'removeListener', 'message'],
+  'connect',
+  'sslconnect',
+  'error',
+  'end',
+  'newListener',
+  'removeListener',
+  'message',
   'notice',
-  ...['authenticationSASL', 'authenticationSASLContinue', 'authenticationSASLFinal'],
+  'authenticationSASL',
+  'authenticationSASLContinue',
+  'authenticationSASLFinal',
 ]);
 
 const FOUND: Readonly<Record<string, string>> = {

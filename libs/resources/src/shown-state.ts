@@ -40,18 +40,40 @@ const QUIET: ReadonlySet<string> = new Set([
 
 /** Reasons of a false `Ready` under which something is still going on, or will by itself. */
 const BUSY: ReadonlySet<string> = new Set([
-  ...[REASON.pending, REASON.progressing, REASON.deploying, REASON.awaitingListener, REASON.waking],
-  ...[REASON.buildQueued, REASON.awaitingBuild, REASON.building, REASON.noRevision, REASON.workspaceMissing],
-  ...[REASON.queued, REASON.awaitingPlace, REASON.waitingForWindow, REASON.started, REASON.retrying],
+  REASON.pending,
+  REASON.progressing,
+  REASON.deploying,
+  REASON.awaitingListener,
+  REASON.waking,
+  REASON.buildQueued,
+  REASON.awaitingBuild,
+  REASON.building,
+  REASON.noRevision,
+  REASON.workspaceMissing,
+  REASON.queued,
+  REASON.awaitingPlace,
+  REASON.waitingForWindow,
+  REASON.started,
+  REASON.retrying,
   REASON.predecessorSettling,
-  ...[REASON.dependencyUnavailable, REASON.listenerMissing, REASON.revisionMissing],
-  ...[REASON.databaseStarting, REASON.deleting],
+  REASON.dependencyUnavailable,
+  REASON.listenerMissing,
+  REASON.revisionMissing,
+  REASON.databaseStarting,
+  REASON.deleting,
 ]);
 
 /** Reasons of a true `Ready` under which there is still work to do. */
 const UNDER_WAY: ReadonlySet<string> = new Set([
-  ...[REASON.queued, REASON.waitingForWindow, REASON.started, REASON.retrying, REASON.catchingUp],
-  ...[REASON.progressing, REASON.pending, REASON.accepted, REASON.waking],
+  REASON.queued,
+  REASON.waitingForWindow,
+  REASON.started,
+  REASON.retrying,
+  REASON.catchingUp,
+  REASON.progressing,
+  REASON.pending,
+  REASON.accepted,
+  REASON.waking,
 ]);
 
 /** The state of any kind that has a condition Ready. */

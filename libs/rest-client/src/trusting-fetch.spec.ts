@@ -22,7 +22,9 @@ describe('RestClient with a file of certificates', () => {
   beforeAll(async () => {
     const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
     const made = await x509.X509CertificateGenerator.createSelfSigned({
-      ...{ name: 'CN=a', keys, signingAlgorithm: ALGORITHM },
+      name: 'CN=a',
+      keys,
+      signingAlgorithm: ALGORITHM,
       extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])],
     });
     const cert = made.toString('pem');
@@ -56,7 +58,9 @@ describe('RestClient with a file of certificates', () => {
   it('believes them, and no other client of the process does', async () => {
     const trusting = new RestClient({ url, key: 'k', caFile });
     expect(await trusting.request('POST', '/x', { a: 1 })).toEqual({
-      ...{ method: 'POST', key: 'k', body: '{"a":1}' },
+      method: 'POST',
+      key: 'k',
+      body: '{"a":1}',
     });
     await expect(new RestClient({ url, key: 'k' }).request('GET', '/x')).rejects.toThrow(
       RestUnreachableError,

@@ -21,7 +21,12 @@ const PATIENCE_MS = 5_000;
 const MAX_PODS_TRIED = 4;
 /** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
 const HOP_HEADERS = [
-  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'],
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
   // the header belongs to an offer of HTTP/2, which is not accepted
   'http2-settings',
 ];
@@ -202,11 +207,16 @@ export async function forwardUpgrade(
     path: incoming.url,
     headers: [
       ...forwardedHeaders(incoming.rawHeaders, written),
-      ...['connection', 'upgrade', 'upgrade', protocol],
+      'connection',
+      'upgrade',
+      'upgrade',
+      protocol,
     ],
   });
   passUpgrade(outgoing, {
-    ...{ response, head, clock },
+    response,
+    head,
+    clock,
     onAnswer: (from) => passAnswer(from, response, serviceName),
     onNone: (isLate) => {
       const what = isLate

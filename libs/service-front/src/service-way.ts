@@ -60,8 +60,11 @@ export class ServiceWay {
 
   #behind(to: ServicePort, written: WrittenHeaders = {}): ServiceBehind {
     return {
-      ...{ endpoints: this.#choice(to), gate: this.#gate, clock: this.#clock },
-      ...{ serviceName: to.name, written },
+      endpoints: this.#choice(to),
+      gate: this.#gate,
+      clock: this.#clock,
+      serviceName: to.name,
+      written,
     };
   }
 

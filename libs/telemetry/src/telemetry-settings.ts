@@ -32,13 +32,15 @@ export const TRACING_VARIABLES = [
 const fieldsOf = (prefix: string) => ({
   metricsHost: text('AGENTPLANE_METRICS_HOST', 'address that /metrics listens on', { fallback: '127.0.0.1' }),
   metricsPort: integer('AGENTPLANE_METRICS_PORT', 'port of /metrics; 0 picks a free one', {
-    ...{ fallback: -1, max: 65_535 },
+    fallback: -1,
+    max: 65_535,
   }),
   mappedPort: integer(
     `AGENTPLANE_PORT_${METRICS_PORT}`,
     'port that a node without pod addresses chose for /metrics',
     {
-      ...{ fallback: -1, max: 65_535 },
+      fallback: -1,
+      max: 65_535,
     },
   ),
   endpoint: text(`${prefix}OTEL_EXPORTER_OTLP_ENDPOINT`, 'OpenTelemetry collector, OTLP over HTTP', {
@@ -58,7 +60,8 @@ const fieldsOf = (prefix: string) => ({
     `${prefix}OTEL_EXPORTER_OTLP_TIMEOUT`,
     'longest request to the collector, milliseconds',
     {
-      ...{ fallback: 10_000, min: 1 },
+      fallback: 10_000,
+      min: 1,
     },
   ),
   resource: text(`${prefix}OTEL_RESOURCE_ATTRIBUTES`, 'attributes of every span’s resource, NAME=VALUE,…', {
@@ -116,7 +119,9 @@ export function readTelemetrySettings(
       url === '' || config.isDisabled
         ? undefined
         : {
-            ...{ url, timeoutMs, sampler },
+            url,
+            timeoutMs,
+            sampler,
             headers: parsePairs(config.headers ?? ''),
             resource: parsePairs(config.resource),
             // the specification ignores an unusable argument

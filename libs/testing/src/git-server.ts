@@ -61,7 +61,9 @@ export async function gitServer(address = '127.0.0.1'): Promise<GitServer> {
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const host = `${address}:${(server.address() as AddressInfo).port}`;
   return {
-    ...{ ca: identity.certificate, host, requests },
+    ca: identity.certificate,
+    host,
+    requests,
     async repository(name, token) {
       if (token !== undefined) tokens.set(name, token);
       return await makeRepository(root, name, `https://${host}/${name}.git`);
@@ -84,7 +86,9 @@ async function makeRepository(root: string, name: string, url: string): Promise<
     (await run('git', [...AUTHOR, ...args], { cwd: folder })).stdout.trim();
   await git('remote', 'add', 'origin', bare);
   return {
-    ...{ url, folder, git },
+    url,
+    folder,
+    git,
     async commit(files, branch = 'main') {
       await git('checkout', '-q', '-B', branch);
       for (const [path, text] of Object.entries(files)) await put(join(folder, path), text);

@@ -105,7 +105,12 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     directory,
     payloads,
     {
-      ...{ log, waiting, remover, tiers, pricing, clock },
+      log,
+      waiting,
+      remover,
+      tiers,
+      pricing,
+      clock,
       inTurn: (tenantId, work) => turns.run(tenantId, work),
       stored: () => folding.noteBatch(),
     },

@@ -32,7 +32,10 @@ describe('a tenant with limits', () => {
   it('refuses one project too many, and by name the runs that would have made it', async () => {
     const [tenant, other] = [randomUUID(), randomUUID()];
     const run = (session_name: string) => ({
-      ...{ id: randomUUID(), name: 'r', run_type: 'chain', session_name },
+      id: randomUUID(),
+      name: 'r',
+      run_type: 'chain',
+      session_name,
       start_time: new Date().toISOString(),
     });
     const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
@@ -94,8 +97,11 @@ describe('a tenant with limits', () => {
     const tenant = randomUUID();
     const GIB = 1024 ** 3;
     const none = {
-      ...{ apiKeys: { used: 0, most: 3 }, projects: { used: 0, most: 2 }, datasets: { used: 0 } },
-      ...{ datasetBytes: { used: 0, most: 10 * GIB }, attachmentBytes: { used: 0, most: 10 * GIB } },
+      apiKeys: { used: 0, most: 3 },
+      projects: { used: 0, most: 2 },
+      datasets: { used: 0 },
+      datasetBytes: { used: 0, most: 10 * GIB },
+      attachmentBytes: { used: 0, most: 10 * GIB },
     };
     expect(await store.use(tenant)).toEqual(none);
     await store.projects.ensure(tenant, 'a');
@@ -111,7 +117,9 @@ describe('a tenant with limits', () => {
     await store.attachments.reserve(tenant, begun ?? '', content);
     expect(await store.use(tenant)).toEqual({
       ...none,
-      ...{ apiKeys: { used: 1, most: 3 }, projects: { used: 1, most: 2 }, datasets: { used: 1 } },
+      apiKeys: { used: 1, most: 3 },
+      projects: { used: 1, most: 2 },
+      datasets: { used: 1 },
       attachmentBytes: { used: 5_000, most: 10 * GIB },
     });
     expect(await store.use(randomUUID())).toEqual(none);

@@ -56,8 +56,13 @@ const pairsIn = (payload: string | undefined): readonly FilterablePair[] =>
 const MAX_TRACES = 8;
 
 const fields = fc.record({
-  ...{ name: word, runType: fc.constantFrom(...TYPES), status: fc.constantFrom(...STATUSES) },
-  ...{ startTime: moment, endTime: maybe(moment), firstTokenTime: maybe(moment), threadId: maybe(word) },
+  name: word,
+  runType: fc.constantFrom(...TYPES),
+  status: fc.constantFrom(...STATUSES),
+  startTime: moment,
+  endTime: maybe(moment),
+  firstTokenTime: maybe(moment),
+  threadId: maybe(word),
   totalTokens: maybe(fc.integer({ min: 0, max: 3 })),
   promptTokens: maybe(fc.integer({ min: 0, max: 3 })),
   completionTokens: maybe(fc.integer({ min: 0, max: 3 })),
@@ -66,7 +71,9 @@ const fields = fc.record({
   completionCost: maybe(fc.constantFrom(...COSTS)),
   error: maybe(word),
   tags: fc.array(word, { maxLength: 3 }),
-  ...{ inputs: json, outputs: json, metadata: json },
+  inputs: json,
+  outputs: json,
+  metadata: json,
   metadataPairs: pairs,
   feedback: fc.array(feedback, { maxLength: 2 }),
 });

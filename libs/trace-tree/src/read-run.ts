@@ -24,17 +24,20 @@ export interface ReadRun {
 
 /** Fields for `select`. */
 export const RUN_FIELDS: readonly string[] = [
-  ...[
-    'id',
-    'trace_id',
-    'parent_run_id',
-    'parent_missing',
-    'name',
-    'run_type',
-    'status',
-    'start_time',
-    'end_time',
-    'latency',
-  ],
-  ...['total_tokens', 'total_cost', 'thread_id', 'tags', 'error', 'dotted_order'],
+  'id',
+  'trace_id',
+  'parent_run_id',
+  'parent_missing',
+  'name',
+  'run_type',
+  'status',
+  'start_time',
+  'end_time',
+  'latency',
+  'total_tokens',
+  'total_cost',
+  'thread_id',
+  'tags',
+  'error',
+  'dotted_order',
 ];

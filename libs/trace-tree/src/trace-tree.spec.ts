@@ -6,20 +6,21 @@ const at = (second: number): string => `2026-11-22T10:00:${String(second).padSta
 /** A run that began and ended at these seconds. */
 function run(id: string, parent: string | null, from: number, to: number | null): ReadRun {
   return {
-    ...{
-      id,
-      trace_id: 'root',
-      parent_run_id: parent,
-      name: `run ${id}`,
-      run_type: 'chain',
-      status: 'success',
-    },
-    ...{
-      start_time: at(from),
-      end_time: to === null ? null : at(to),
-      latency: to === null ? null : to - from,
-    },
-    ...{ total_tokens: 0, total_cost: null, thread_id: null, tags: [], error: null, dotted_order: id },
+    id,
+    trace_id: 'root',
+    parent_run_id: parent,
+    name: `run ${id}`,
+    run_type: 'chain',
+    status: 'success',
+    start_time: at(from),
+    end_time: to === null ? null : at(to),
+    latency: to === null ? null : to - from,
+    total_tokens: 0,
+    total_cost: null,
+    thread_id: null,
+    tags: [],
+    error: null,
+    dotted_order: id,
   };
 }
 
@@ -37,7 +38,11 @@ it('draws each run below its caller, in the order in which they began', () => {
     NOW,
   );
   expect(rows.map(({ title }) => title)).toEqual([
-    ...['run root', '├─ run a', '│  ├─ run a1', '│  └─ run a2', '└─ run b'],
+    'run root',
+    '├─ run a',
+    '│  ├─ run a1',
+    '│  └─ run a2',
+    '└─ run b',
   ]);
   expect(rows.map(({ bar }) => bar)).toEqual([
     '████████████████████████',

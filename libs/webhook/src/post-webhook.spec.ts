@@ -27,7 +27,8 @@ describe('a webhook to a name that resolves differently each time', () => {
   const post = (allowPrivate: boolean, ...answers: readonly (readonly string[])[]) => {
     const left = [...answers];
     const guard = webhookGuard({
-      ...{ allowPrivate, advice: 'allow it' },
+      allowPrivate,
+      advice: 'allow it',
       resolve: (_name, _options, found) =>
         found(
           null,

@@ -17,9 +17,22 @@ import { OPEN_DEFECTS } from './open-defects.js';
 import type { Needs, Row, Target } from './target.js';
 
 export const ROWS: readonly Row[] = [
-  ...[...ASSISTANT_ROWS, ...THREAD_ROWS, ...RUN_ROWS, ...STREAM_ROWS, ...READING_ROWS, ...PROTOCOL_ROWS],
-  ...[...STORE_ROWS, ...CRON_ROWS, ...HTTP_ROWS, ...AUTH_ROWS],
-  ...[...A2A_ROWS, ...MCP_ROWS, ...REMOTE_GRAPH_ROWS, ...REACT_ROWS, ...UI_ROWS, ...PYTHON_ROWS],
+  ...ASSISTANT_ROWS,
+  ...THREAD_ROWS,
+  ...RUN_ROWS,
+  ...STREAM_ROWS,
+  ...READING_ROWS,
+  ...PROTOCOL_ROWS,
+  ...STORE_ROWS,
+  ...CRON_ROWS,
+  ...HTTP_ROWS,
+  ...AUTH_ROWS,
+  ...A2A_ROWS,
+  ...MCP_ROWS,
+  ...REMOTE_GRAPH_ROWS,
+  ...REACT_ROWS,
+  ...UI_ROWS,
+  ...PYTHON_ROWS,
 ];
 
 function reasonToLeaveOut({ missing, needs }: Row, offers: readonly Needs[]): string | undefined {

@@ -69,7 +69,9 @@ async function deployOn(
   if (added.code !== 0) throw new Error(`image add exited with ${added.code}: ${added.complaint}`);
   const rest = new Rest(credentials);
   const { body } = await rest.post<Deployment>('/v2/deployments', {
-    ...{ name: image, source: 'internal_image', secrets },
+    name: image,
+    source: 'internal_image',
+    secrets,
     source_config: resourceSpec ? { resource_spec: resourceSpec } : {},
     source_revision_config: { image_uri: image },
   });

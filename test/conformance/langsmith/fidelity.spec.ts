@@ -185,7 +185,10 @@ const SCRIPT = join(import.meta.dirname, 'python', 'fidelity.py');
     const { stdout } = await promisify(execFile)(EXECUTABLE, [SCRIPT, api.url, tenant.key], options);
     const exact = (runs: number) => ({ sent: runs, read: runs, wrong: [] });
     expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
-      ...{ RunTree: exact(2), traceable: exact(2), LangChain: exact(7), LangGraph: exact(4) },
+      RunTree: exact(2),
+      traceable: exact(2),
+      LangChain: exact(7),
+      LangGraph: exact(4),
     });
   });
 });

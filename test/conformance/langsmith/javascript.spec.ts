@@ -20,8 +20,15 @@ const LOCAL: Calls = {
   toString: async ({ client }: World) => expect(client.toString()).toContain('LangSmithClient'),
 };
 const CALLS: Calls = {
-  ...{ ...SENDING, ...READING, ...THREADS, ...SHARING, ...PROJECTS, ...FEEDBACK, ...DATASETS },
-  ...{ ...REFUSED, ...LOCAL },
+  ...SENDING,
+  ...READING,
+  ...THREADS,
+  ...SHARING,
+  ...PROJECTS,
+  ...FEEDBACK,
+  ...DATASETS,
+  ...REFUSED,
+  ...LOCAL,
 };
 
 const ROWS = rowsOf(JAVASCRIPT);

@@ -34,16 +34,35 @@ export function traceOf(project: string, more: { readonly startMs: number; reado
   const usage = { input_tokens: 3, output_tokens: 4, total_tokens: 7, total_cost: 0.5 };
   const post = [
     {
-      ...{ ...run, id: root, name: 'agent', run_type: 'chain', end_time: at(3), tags: ['t'] },
-      ...{ inputs: { q: 'hé' }, outputs: { a: 2 }, extra: { metadata } },
+      ...run,
+      id: root,
+      name: 'agent',
+      run_type: 'chain',
+      end_time: at(3),
+      tags: ['t'],
+      inputs: { q: 'hé' },
+      outputs: { a: 2 },
+      extra: { metadata },
     },
     {
-      ...{ ...run, id: model, parent_run_id: root, name: 'model', run_type: 'llm', end_time: at(2) },
-      ...{ inputs: { m: 1 }, outputs: { usage_metadata: usage } },
+      ...run,
+      id: model,
+      parent_run_id: root,
+      name: 'model',
+      run_type: 'llm',
+      end_time: at(2),
+      inputs: { m: 1 },
+      outputs: { usage_metadata: usage },
     },
     {
-      ...{ ...run, id: tool, parent_run_id: model, name: 'tool', run_type: 'tool', end_time: at(1) },
-      ...{ inputs: { t: 1 }, error: 'Error: boom' },
+      ...run,
+      id: tool,
+      parent_run_id: model,
+      name: 'tool',
+      run_type: 'tool',
+      end_time: at(1),
+      inputs: { t: 1 },
+      error: 'Error: boom',
     },
   ];
   return { root, model, tool, startTime: at(0), post };
@@ -57,13 +76,24 @@ export async function makeWorld({ api, tenant }: TestApi): Promise<World> {
   const dataset = (await tenant.call('POST', '/datasets', { name: DATASET })).json as { id: string };
   const client = new Client({ apiUrl: api.url, apiKey: tenant.key, webUrl: api.url });
   const example = await client.createExample({
-    ...{ dataset_id: dataset.id, inputs: { q: 1 }, outputs: { a: 1 } },
+    dataset_id: dataset.id,
+    inputs: { q: 1 },
+    outputs: { a: 1 },
   });
   return {
-    ...{ client, url: api.url, key: tenant.key, tenantId: tenant.tenantId },
-    ...{ project: PROJECT, projectId: project?.id ?? '', thread: THREAD },
-    ...{ root: trace.root, model: trace.model, tool: trace.tool, startTime: trace.startTime },
-    ...{ datasetId: dataset.id, exampleId: example.id },
+    client,
+    url: api.url,
+    key: tenant.key,
+    tenantId: tenant.tenantId,
+    project: PROJECT,
+    projectId: project?.id ?? '',
+    thread: THREAD,
+    root: trace.root,
+    model: trace.model,
+    tool: trace.tool,
+    startTime: trace.startTime,
+    datasetId: dataset.id,
+    exampleId: example.id,
     call: (...request) => tenant.call(...request),
   };
 }

@@ -40,12 +40,21 @@ function segmentOf(startNs: number, runId: string): string {
 
 /** Fields that a run has when its span says nothing of them. */
 const NOTHING: Run = {
-  ...{ error: null, events: null, tags: [], inputs: null, outputs: null, first_token_time: null },
+  error: null,
+  events: null,
+  tags: [],
+  inputs: null,
+  outputs: null,
+  first_token_time: null,
 };
 
 const SUMS = [
-  ...['prompt_tokens', 'completion_tokens', 'total_tokens'],
-  ...['prompt_cost', 'completion_cost', 'total_cost'],
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'prompt_cost',
+  'completion_cost',
+  'total_cost',
 ];
 
 /** Runs that have tokens of their own. */
@@ -84,8 +93,13 @@ function runsOf({ traceId, scope, spans }: RecordedTrace): readonly Run[] {
     const extra = run['extra'] as { readonly metadata: object; readonly otel?: object };
     return {
       ...NOTHING,
-      ...{ id, trace_id: traceIdOf(traceId), parent_run_id: above ?? null, parent_run_ids: ancestors },
-      ...{ dotted_order: orders.get(id), start_time: timeOf(startNs), end_time: timeOf(endNs) },
+      id,
+      trace_id: traceIdOf(traceId),
+      parent_run_id: above ?? null,
+      parent_run_ids: ancestors,
+      dotted_order: orders.get(id),
+      start_time: timeOf(startNs),
+      end_time: timeOf(endNs),
       ...run,
       ...sumsOf(span, spans),
       extra: {

@@ -36,12 +36,15 @@ export class ObservedRequests {
   async #hand(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
     const answer = await fetch(this.target + (request.url ?? ''), {
-      ...{ method: 'POST', headers: passedOn(request.headers), body: new Uint8Array(body) },
+      method: 'POST',
+      headers: passedOn(request.headers),
+      body: new Uint8Array(body),
     });
     this.seen.push({
       encoding: request.headers['content-encoding'],
       type: request.headers['content-type'],
-      ...{ bytes: body.length, status: answer.status },
+      bytes: body.length,
+      status: answer.status,
     });
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
     response.end(Buffer.from(await answer.arrayBuffer()));

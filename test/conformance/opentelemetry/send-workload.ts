@@ -90,7 +90,10 @@ function send(tracer: Tracer, ids: RecordedIds, spans: readonly RecordedSpan[]):
       attributes,
     }));
     const options = {
-      ...{ startTime: at(span.startNs), attributes: span.attributes, links, root: parent === undefined },
+      startTime: at(span.startNs),
+      attributes: span.attributes,
+      links,
+      root: parent === undefined,
       kind: span.kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL,
     };
     const below = parent ? trace.setSpan(context.active(), parent) : context.active();

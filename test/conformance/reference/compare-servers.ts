@@ -14,7 +14,11 @@ import { STREAM_SCENARIOS } from './scenarios/stream-scenarios.js';
 import { THREAD_SCENARIOS } from './scenarios/thread-scenarios.js';
 
 const SCENARIOS: readonly Scenario[] = [
-  ...[...ASSISTANT_SCENARIOS, ...THREAD_SCENARIOS, ...RUN_SCENARIOS, ...STREAM_SCENARIOS, ...STORE_SCENARIOS],
+  ...ASSISTANT_SCENARIOS,
+  ...THREAD_SCENARIOS,
+  ...RUN_SCENARIOS,
+  ...STREAM_SCENARIOS,
+  ...STORE_SCENARIOS,
 ];
 
 /** Of raw HTTP and of the Python SDK. */

@@ -92,7 +92,8 @@ export class Recorder {
   ): Promise<Response> {
     const content = body === undefined ? {} : { 'content-type': 'application/json' };
     return fetch(`${this.url}${path}`, {
-      ...{ method, signal },
+      method,
+      signal,
       // one that waits for its next request may be closed by the server at that very moment
       headers: { ...content, connection: 'close' },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),

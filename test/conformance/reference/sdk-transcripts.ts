@@ -7,16 +7,14 @@ const run = promisify(execFile);
 
 /** Names of the scenarios of `python/scenarios.py`. */
 export const SDK_SCENARIOS = [
-  ...[
-    'assistants',
-    'threads',
-    'runs',
-    'streams',
-    'interrupts',
-    'cancelling and strategies',
-    'store',
-    'crons',
-  ],
+  'assistants',
+  'threads',
+  'runs',
+  'streams',
+  'interrupts',
+  'cancelling and strategies',
+  'store',
+  'crons',
 ].map((name) => `Python SDK: ${name}`);
 
 /** What the Python SDK gets from a server. @param python an interpreter that has it */

@@ -21,7 +21,8 @@ const ID = '11111111-1111-4111-8111-111111111111';
 const OTHER_ID = '22222222-2222-4222-8222-222222222222';
 
 const image = (sourceConfig: object = {}, source = 'external_image') => ({
-  ...{ source, sourceConfig },
+  source,
+  sourceConfig,
   sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
 });
 const git = (sourceConfig: object = {}, sourceRevisionConfig: object = {}) => ({

@@ -100,7 +100,9 @@ export function deploymentsOf(forbidden: readonly ForbiddenName[]): object {
 
 function deployment(name: string, spec: object): object {
   return {
-    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment', metadata: { name } },
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'AgentDeployment',
+    metadata: { name },
     spec: {
       source: 'internal_image',
       sourceRevisionConfig: { imageUri: 'sample-agent' },

@@ -28,11 +28,17 @@ export interface KillPoint extends Step {
 }
 
 export const atStore = (step: StoreCall, file: number, isDone: boolean): KillPoint => ({
-  ...{ side: 'store', step, file, isDone },
+  side: 'store',
+  step,
+  file,
+  isDone,
 });
 
 export const atProgress = (step: ProgressWrite, file: number, isDone: boolean): KillPoint => ({
-  ...{ side: 'progress', step, file, isDone },
+  side: 'progress',
+  step,
+  file,
+  isDone,
 });
 
 function callOf({ method, query }: FaultTarget): StoreCall {

@@ -79,7 +79,9 @@ export class ProgressGate {
    */
   async reached(isOver: () => boolean): Promise<number | undefined> {
     const found = await waitFor(async () => (isOver() ? 'over' : await this.#waiting()), {
-      ...{ timeoutMs: 60_000, intervalMs: 10, what: 'the write that is held' },
+      timeoutMs: 60_000,
+      intervalMs: 10,
+      what: 'the write that is held',
     });
     return found === 'over' ? undefined : found;
   }

@@ -162,8 +162,11 @@ export class TroubledStore {
 
   async #stored(): Promise<readonly string[]> {
     const { columns, stream } = await this.stand.traces.exportSource.read({
-      ...{ tenantId: this.stand.tenantId, projectId: this.projectId, fields: ['id'] },
-      ...{ startTime: 0n, endTime: 4_000_000_000_000_000n },
+      tenantId: this.stand.tenantId,
+      projectId: this.projectId,
+      fields: ['id'],
+      startTime: 0n,
+      endTime: 4_000_000_000_000_000n,
     });
     const { CopyBinaryReader } = await import('#lib/postgres');
     const reader = new CopyBinaryReader(columns.length);

@@ -23,12 +23,17 @@ if (VERSITYGW === undefined)
   it('takes its test object and an export, by the signatures of an independent store', async () => {
     const stand = await ExportStand.start((await postgres.freshDatabase()).uri);
     const store = await Versitygw.start({
-      ...{ program: VERSITYGW ?? '', folder, bucket: BUCKET, virtualDomain: DOMAIN },
+      program: VERSITYGW ?? '',
+      folder,
+      bucket: BUCKET,
+      virtualDomain: DOMAIN,
       ...KEYS,
     });
     const { endpoint } = store;
     const client = openObjectStore({
-      ...{ endpoint, allowPrivateEndpoints: true, includeBucketInPrefix: false },
+      endpoint,
+      allowPrivateEndpoints: true,
+      includeBucketInPrefix: false,
       ...KEYS,
     });
     try {
@@ -39,7 +44,10 @@ if (VERSITYGW === undefined)
       const spec = stand.specOf(project, DAY);
       const config = {
         ...spec.destination.config,
-        ...{ prefix: PREFIX, bucketName: BUCKET, endpointUrl: endpoint, includeBucketInPrefix: false },
+        prefix: PREFIX,
+        bucketName: BUCKET,
+        endpointUrl: endpoint,
+        includeBucketInPrefix: false,
       };
       const worker = stand.work({ ...spec, destination: { config } }, randomUUID(), 1);
       expect([await worker.ended, worker.log.filter(({ level }) => Number(level) > 40)]).toEqual([0, []]);

@@ -1,7 +1,8 @@
 import { cardSecurityOf, hybridSecurity, security10 } from './card-security.js';
 
 const described = (securitySchemes: object, security: readonly object[], paths = {}) => ({
-  ...{ hasVerifier: true, hasHandler: true },
+  hasVerifier: true,
+  hasHandler: true,
   described: { securitySchemes, security, paths } as never,
 });
 const nobody = { hasVerifier: false, hasHandler: false, described: undefined };
@@ -12,7 +13,9 @@ describe('security in a card', () => {
     expect(hybridSecurity(platform)).toEqual({
       securitySchemes: {
         apiKey: {
-          ...{ type: 'apiKey', in: 'header', name: 'x-api-key' },
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
           apiKeySecurityScheme: { location: 'header', name: 'x-api-key' },
         },
       },

@@ -13,8 +13,14 @@ const OF_STATUS: Readonly<Record<RunStatus, TaskState>> = {
 
 /** States of the protocol, including those that no task here ever has. */
 const STATES: readonly string[] = [
-  ...['submitted', 'working', 'input-required', 'completed', 'canceled', 'failed'],
-  ...['rejected', 'auth-required'],
+  'submitted',
+  'working',
+  'input-required',
+  'completed',
+  'canceled',
+  'failed',
+  'rejected',
+  'auth-required',
 ];
 
 export function isTaskState(name: string): boolean {

@@ -11,7 +11,8 @@ describe('NodeApp', () => {
       const parts = {
         order: { folder: import.meta.dirname },
         ownUrl: new Promise<string>(() => undefined),
-        ...{ clock: systemClock, log: createLogger('test', 'silent') },
+        clock: systemClock,
+        log: createLogger('test', 'silent'),
       } as unknown as AppProcessParts;
       expect(() => withoutDescriptors(() => new NodeApp(parts))).toThrow('no file descriptors are left');
       await setImmediate(); // an 'error' without a listener would have ended this process

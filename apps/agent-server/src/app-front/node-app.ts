@@ -71,8 +71,10 @@ export class NodeApp implements AppProcess {
     this.#startedMs = clock.monotonicMs();
     this.#heardAtMs = this.#startedMs;
     const program = {
-      ...{ command: process.execPath, args: [...process.execArgv, PROGRAM] },
-      ...{ folder: order.folder, environment: wholeEnvironment({}) },
+      command: process.execPath,
+      args: [...process.execArgv, PROGRAM],
+      folder: order.folder,
+      environment: wholeEnvironment({}),
     };
     const { child, ended } = startChild(program, clock);
     this.#child = child;

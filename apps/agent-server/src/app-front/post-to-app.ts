@@ -22,7 +22,9 @@ export function postToApp(
   const stream = process.request(
     {
       ...Object.fromEntries(sent),
-      ...{ ':method': 'POST', ':path': path, [HOST_HEADER]: 'http://localhost' },
+      ':method': 'POST',
+      ':path': path,
+      [HOST_HEADER]: 'http://localhost',
       ...(caller ? { [CALLER_HEADER]: callerText(caller) } : {}),
     },
     false,

@@ -17,7 +17,9 @@ describe('Authorization', () => {
     const clock = new FakeClock();
     const authorization = new Authorization({
       handlers: { authenticate, callbacks: new Map() },
-      ...{ cache: undefined, clock, log },
+      cache: undefined,
+      clock,
+      log,
     });
     /** @param cookie is not read by the handler */
     const ask = (who: string, cookie?: string, address = '203.0.113.1') =>

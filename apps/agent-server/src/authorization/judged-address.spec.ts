@@ -23,8 +23,23 @@ describe('judgedAddress', () => {
   );
 
   it.each([
-    ...[undefined, '', 'a/public', 'a/public?b=', 'a#', 'user@a', 'a b'],
-    ...['a/', '/a', 'a//', 'a/.', 'a/..', 'a/x/..', 'a/x/../', 'a//..', 'a\\', 'a%2f'],
+    undefined,
+    '',
+    'a/public',
+    'a/public?b=',
+    'a#',
+    'user@a',
+    'a b',
+    'a/',
+    '/a',
+    'a//',
+    'a/.',
+    'a/..',
+    'a/x/..',
+    'a/x/../',
+    'a//..',
+    'a\\',
+    'a%2f',
   ])('takes no path of the host %s', (host) => {
     expect(new URL(judgedAddress(host, '/store')).href).toBe('http://localhost/store');
   });

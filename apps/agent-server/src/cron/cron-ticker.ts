@@ -130,7 +130,10 @@ export class CronTicker {
     const request = parseRequestedRun(due.payload);
     const queueing: Queueing = {
       strategy: request.multitask_strategy ?? 'enqueue',
-      ...{ delayMs: 0, startsHere: false, isWatched: false, newThread: undefined },
+      delayMs: 0,
+      startsHere: false,
+      isWatched: false,
+      newThread: undefined,
     };
     if (run.isTemporary) {
       await submitTemporaryRuns(WORKER, inside, server, [new TemporaryRow({ scope: WORKER, run, queueing })]);
@@ -167,7 +170,10 @@ function runOf(due: DueCron, assistant: WireAssistant, runId: string, maxRecursi
     graphId: assistant.graph_id,
     metadata: { ...assistant.metadata, ...config.metadata, ...due.metadata, cron_id: due.cronId },
     kwargs: kwargsOf(request, {
-      ...{ assistant, config, caller: due.caller, webhook: request.webhook ?? undefined },
+      assistant,
+      config,
+      caller: due.caller,
+      webhook: request.webhook ?? undefined,
       isStreamed: request.stream_resumable ?? false,
     }),
   };

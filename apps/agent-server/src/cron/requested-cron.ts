@@ -41,9 +41,25 @@ const matching = {
   metadata: document.nullish(),
 };
 const FIELDS = [
-  ...['cron_id', 'assistant_id', 'thread_id', 'end_time', 'schedule', 'created_at', 'updated_at', 'user_id'],
-  ...['payload', 'next_run_date', 'metadata', 'timezone', 'enabled', 'on_run_completed', 'now'],
-  ...['disabled_reason', 'last_run_date', 'last_run_id', 'last_error'],
+  'cron_id',
+  'assistant_id',
+  'thread_id',
+  'end_time',
+  'schedule',
+  'created_at',
+  'updated_at',
+  'user_id',
+  'payload',
+  'next_run_date',
+  'metadata',
+  'timezone',
+  'enabled',
+  'on_run_completed',
+  'now',
+  'disabled_reason',
+  'last_run_date',
+  'last_run_id',
+  'last_error',
 ] as const;
 const search = z.object({
   ...matching,

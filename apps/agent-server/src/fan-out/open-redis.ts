@@ -83,7 +83,10 @@ async function open({ host, port }: RedisHost, user: RedisUser, isTls: boolean):
     ...user,
     disableOfflineQueue: true,
     socket: {
-      ...{ host, port, connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false as const },
+      host,
+      port,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      reconnectStrategy: false as const,
       ...(isTls ? { tls: true as const } : {}),
     },
   });

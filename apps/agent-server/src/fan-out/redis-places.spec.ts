@@ -21,7 +21,10 @@ describe('a REDIS_URI', () => {
     [
       'rediss+sentinel://u:p@a:1,b/main?sentinel_password=q',
       {
-        ...{ kind: 'sentinels', primary: 'main', isTls: true, user: { username: 'u', password: 'p' } },
+        kind: 'sentinels',
+        primary: 'main',
+        isTls: true,
+        user: { username: 'u', password: 'p' },
         hosts: [
           { host: 'a', port: 1 },
           { host: 'b', port: 26_379 },

@@ -146,7 +146,9 @@ export class RunExecution {
       const continues = await hasProgress(run, saver);
       if (!continues) await requireCheckpoint(run, saver);
       const options = graphOptions({
-        ...{ run, saver, continues },
+        run,
+        saver,
+        continues,
         store: this.parts.store,
         signal: this.#abort.signal,
       });

@@ -20,8 +20,11 @@ function bytesOf(...frames: Parameters<typeof fromHost>): string {
 const outcome: FromHost = {
   kind: 'outcome',
   outcome: {
-    ...{ kind: 'ended', end: { status: 'success', threadStatus: 'idle' } },
-    ...{ bodyChars: 2, values: 'none', interruptsChars: 0 },
+    kind: 'ended',
+    end: { status: 'success', threadStatus: 'idle' },
+    bodyChars: 2,
+    values: 'none',
+    interruptsChars: 0,
   },
 };
 
@@ -51,10 +54,13 @@ describe('GraphHosts', () => {
         else if (place > ${nth}) fs.writeSync(${FRAMES_FD}, ends);
       }, 10);`;
     hosts = new GraphHosts({
-      ...{ count: 1, maxRuns: 10, order: { folder, maxTextBytes: 1_000_000, graphs: [] } },
+      count: 1,
+      maxRuns: 10,
+      order: { folder, maxTextBytes: 1_000_000, graphs: [] },
       program: { command: process.execPath, args: ['-e', script], environment: {}, instead: {} },
       ownUrl: new Promise<string>(() => undefined),
-      ...{ clock, log: createLogger('test', 'silent') },
+      clock,
+      log: createLogger('test', 'silent'),
     } as unknown as GraphHostsParts);
     await hosts.load();
   }

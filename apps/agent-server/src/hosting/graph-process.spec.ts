@@ -14,19 +14,25 @@ import { HostedExecution } from './hosted-execution.js';
 const folder = temporaryFolder();
 
 const ENDED = {
-  ...{ kind: 'ended', end: { status: 'success', threadStatus: 'idle' } },
-  ...{ bodyChars: 2, values: 'none', interruptsChars: 0 },
+  kind: 'ended',
+  end: { status: 'success', threadStatus: 'idle' },
+  bodyChars: 2,
+  values: 'none',
+  interruptsChars: 0,
 };
 
 function hostThat(runs: string): GraphProcess {
   return new GraphProcess({
     order: { folder, maxTextBytes: 1_000_000 },
     program: {
-      ...{ command: process.execPath, args: ['-e', runs] },
-      ...{ environment: {}, instead: {} },
+      command: process.execPath,
+      args: ['-e', runs],
+      environment: {},
+      instead: {},
     },
     ownUrl: new Promise<string>(() => undefined),
-    ...{ clock: systemClock, log: createLogger('test', 'silent') },
+    clock: systemClock,
+    log: createLogger('test', 'silent'),
   } as unknown as GraphProcessParts);
 }
 

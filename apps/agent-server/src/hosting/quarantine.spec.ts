@@ -54,7 +54,8 @@ describe('Quarantine', () => {
       order: { folder, maxTextBytes: 1_000_000, graphs: [] },
       program: { command: process.execPath, args: ['-e', script], environment: {}, instead: {} },
       ownUrl: new Promise<string>(() => undefined),
-      ...{ clock, log: createLogger('test', 'silent') },
+      clock,
+      log: createLogger('test', 'silent'),
     } as unknown as GraphProcessParts);
     const first = quarantine.enter('a');
     const second = quarantine.enter('b');

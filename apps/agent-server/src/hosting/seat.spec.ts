@@ -12,8 +12,12 @@ describe('Seat', () => {
       const { promise: ended, resolve } = Promise.withResolvers<Error>();
       ends.push(resolve);
       return {
-        ...{ pid: made, loaded: Promise.resolve(), ended, describeLoad: () => undefined },
-        ...{ kill: () => undefined, leave: async () => undefined },
+        pid: made,
+        loaded: Promise.resolve(),
+        ended,
+        describeLoad: () => undefined,
+        kill: () => undefined,
+        leave: async () => undefined,
       };
     };
     const seat = new Seat({ name: 'host', make, clock, log: createLogger('test', 'silent') });

@@ -121,7 +121,9 @@ function writeOf(asked: Extract<Fetch, { what: 'put-checkpoint' | 'put-writes' }
   if (asked.what === 'put-writes') {
     const { taskId, taskPath, replaces } = asked;
     const writes = asked.writes.map(({ idx, channel, type, bytes }) => ({
-      ...{ idx, channel, type },
+      idx,
+      channel,
+      type,
       blob: take(bytes),
     }));
     return {
@@ -132,7 +134,9 @@ function writeOf(asked: Extract<Fetch, { what: 'put-checkpoint' | 'put-writes' }
   const checkpoint = take(asked.checkpointBytes).toString();
   const metadata = take(asked.metadataBytes).toString();
   const blobs = asked.blobs.map(({ channel, version, type, bytes }) => ({
-    ...{ channel, version, type },
+    channel,
+    version,
+    type,
     bytes: type === 'empty' ? null : take(bytes),
   }));
   const { parentId } = asked;
@@ -154,7 +158,9 @@ function renderCheckpoint(namespace: string, found: FoundCheckpoint, parts: Buff
     metadataBytes: metadata.length,
     blobs: found.blobs.map(({ channel, type, bytes }) => ({ channel, type, bytes: bytes.length })),
     writes: found.writes.map(({ taskId, channel, type, bytes }) => ({
-      ...{ taskId, channel, type },
+      taskId,
+      channel,
+      type,
       bytes: bytes.length,
     })),
   };

@@ -63,8 +63,19 @@ function searched(request: FastifyRequest, names: readonly string[]): AskedValue
 
 /** Fields of a run's work, its starting point and the address that its end is sent to. */
 const KWARGS = [
-  ...['input', 'command', 'config', 'context', 'checkpoint', 'checkpoint_id', 'webhook', 'durability'],
-  ...['interrupt_before', 'interrupt_after', 'stream_mode', 'stream_subgraphs', 'stream_resumable'],
+  'input',
+  'command',
+  'config',
+  'context',
+  'checkpoint',
+  'checkpoint_id',
+  'webhook',
+  'durability',
+  'interrupt_before',
+  'interrupt_after',
+  'stream_mode',
+  'stream_subgraphs',
+  'stream_resumable',
 ];
 
 /**

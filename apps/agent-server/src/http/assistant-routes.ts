@@ -20,8 +20,16 @@ import { access } from './route-access.js';
 import { asJson, paginate, selected } from './search-answer.js';
 
 const FIELDS = [
-  ...['assistant_id', 'graph_id', 'name', 'description', 'config', 'context'],
-  ...['metadata', 'version', 'created_at', 'updated_at'],
+  'assistant_id',
+  'graph_id',
+  'name',
+  'description',
+  'config',
+  'context',
+  'metadata',
+  'version',
+  'created_at',
+  'updated_at',
 ] as const;
 
 const matching = { graph_id: text.nullish(), name: text.nullish(), metadata: document.nullish() };

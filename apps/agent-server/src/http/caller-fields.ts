@@ -14,8 +14,14 @@ declare module 'fastify' {
  * Headers that carry credentials: they reach graphs, rows, traces and logs only when the agent names them.
  */
 const PRIVATE = new Set([
-  ...['x-api-key', 'x-tenant-id', 'x-service-key', 'x-auth-scheme', 'x-forwarded-authorization'],
-  ...['authorization', 'proxy-authorization', 'cookie'],
+  'x-api-key',
+  'x-tenant-id',
+  'x-service-key',
+  'x-auth-scheme',
+  'x-forwarded-authorization',
+  'authorization',
+  'proxy-authorization',
+  'cookie',
 ]);
 
 /**

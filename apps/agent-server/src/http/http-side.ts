@@ -134,7 +134,8 @@ export class HttpSide {
       ...(settings.loggedHeaders.includes
         ? { logsHeader: headerChooser(settings.loggedHeaders, () => false) }
         : {}),
-      ...{ readiness, isQueue: parts.isQueue },
+      readiness,
+      isQueue: parts.isQueue,
       load: () => parts.loads.read(),
       // queues are behind no Service
       showsLoad: parts.isQueue,

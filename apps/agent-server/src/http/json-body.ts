@@ -27,10 +27,19 @@ const RULES: JsonRules = {
   maxMembers: 50_000,
   /** Inputs of graphs and the store, and values to search for: data of callers, kept as JSON has it. */
   payload: new Set([
-    ...['input', 'command', 'values', 'context', 'value', 'filter'],
+    'input',
+    'command',
+    'values',
+    'context',
+    'value',
+    'filter',
     // the same by MCP, A2A and the thread stream protocol
-    ...['params.arguments', 'params.message.parts.data'],
-    ...['params.input', 'params.response', 'params.responses.response', 'params.update'],
+    'params.arguments',
+    'params.message.parts.data',
+    'params.input',
+    'params.response',
+    'params.responses.response',
+    'params.update',
   ]),
   /** Kept as JSON has them, in configurations; metadata hold U+FFFD in their place, as their store has no such texts. */
   allowInStrings: ['nul', 'surrogate'],

@@ -20,7 +20,9 @@ function build(isAuthFirst: boolean): FastifyInstance {
   const app: FastifyInstance = bareHttpServer({
     authorization: new Authorization({
       handlers: { authenticate, callbacks: new Map() },
-      ...{ cache: undefined, clock: systemClock, log },
+      cache: undefined,
+      clock: systemClock,
+      log,
     }),
     app: {
       wants: () => true,

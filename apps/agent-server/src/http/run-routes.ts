@@ -215,7 +215,10 @@ export class RunRoutes {
     dropBody(request);
     const { run, isTemporary, stopReading } = submitted;
     this.#show(reply, reader, {
-      ...{ scope: scopeOf(request), runId: run.run_id, threadId: run.thread_id, stopReading },
+      scope: scopeOf(request),
+      runId: run.run_id,
+      threadId: run.thread_id,
+      stopReading,
       path: pathOf({ run, isTemporary }),
       shouldCancel: wanted.on_disconnect === 'cancel',
     });

@@ -100,7 +100,8 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     const [prefix, suffix] = [body.prefix ?? [], body.suffix ?? []];
     requireLabels('prefix', prefix);
     const namespaces = await items.namespaces(scopeOf(request), {
-      ...{ prefix, suffix },
+      prefix,
+      suffix,
       maxDepth: body.max_depth ?? undefined,
       limit: body.limit ?? 100,
       offset: body.offset ?? 0,

@@ -90,8 +90,14 @@ describe('a route that reads a thread', () => {
     const text = await textOf(`/threads/${threadId}?include=ttl`);
     expect(text).toContain(`"values":${VALUES},`);
     expect(JSON.parse(text)).toEqual({
-      ...{ thread_id: threadId, metadata: { a: 'b' }, status: 'idle', config: {} },
-      ...{ values: JSON.parse(VALUES) as unknown, interrupts: {}, error: null, ttl: null },
+      thread_id: threadId,
+      metadata: { a: 'b' },
+      status: 'idle',
+      config: {},
+      values: JSON.parse(VALUES) as unknown,
+      interrupts: {},
+      error: null,
+      ttl: null,
       created_at: expect.any(String),
       updated_at: expect.any(String),
       state_updated_at: expect.any(String),

@@ -37,7 +37,9 @@ describe('ItemIndex', () => {
     const index = new ItemIndex({ dims: 2, fields: ['$'], embed: 'openai:small', embedder, clock });
     const left = new AbortController();
     const scope = (signal?: AbortSignal): Scope => ({
-      ...{ kind: 'caller', caller: 'ann', filter: EVERY_ROW },
+      kind: 'caller',
+      caller: 'ann',
+      filter: EVERY_ROW,
       ...(signal ? { left: signal } : {}),
     });
     const before = Array.from({ length: 8 }, () => index.vectorOf(scope(), 'before'));

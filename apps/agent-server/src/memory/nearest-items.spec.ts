@@ -44,13 +44,17 @@ function numbers(seed: number): () => number {
   };
   const put = (owner: string, key: string, vectors: readonly Float32Array[]) =>
     putItem(WORKER, database.sql, {
-      ...{ namespace: ['docs', owner], key, value: { owner, n: Number(key) % 3 }, ttlMinutes: undefined },
+      namespace: ['docs', owner],
+      key,
+      value: { owner, n: Number(key) % 3 },
+      ttlMinutes: undefined,
       vectors: vectors.map((one, at) => ({ field: `f${at}`, vector: one })),
     });
   const ask = (text: string) => database.sql.asWorker(WORKER, { text });
   const find = async (scope: Scope, prefix: readonly string[], filter: unknown, query: Float32Array) =>
     (await nearest.find(scope, { prefix, filter }, { query, limit: 7 })).map(({ itemId, score }) => [
-      ...[itemId, Number(score.toFixed(5))],
+      itemId,
+      Number(score.toFixed(5)),
     ]);
 
   beforeAll(async () => {
@@ -76,7 +80,10 @@ function numbers(seed: number): () => number {
       await put(at % 2 ? 'alice' : 'bob', String(at), at % 5 ? [vector(), vector()] : [same]);
     await put('alice', '900', [new Float32Array(DIMS)]);
     await putItem(WORKER, database.sql, {
-      ...{ namespace: ['docs', 'alice'], key: 'short', value: {}, ttlMinutes: undefined },
+      namespace: ['docs', 'alice'],
+      key: 'short',
+      value: {},
+      ttlMinutes: undefined,
       vectors: [{ field: 'f0', vector: new Float32Array([1, 0]) }],
     });
   });
@@ -92,11 +99,10 @@ function numbers(seed: number): () => number {
     const all = () =>
       Promise.all(
         queries.flatMap((query) => [
-          ...[find(WORKER, ['docs'], undefined, query), find(alice, [], undefined, query)],
-          ...[
-            find(WORKER, ['docs', 'bob'], { n: { $gte: 1 } }, query),
-            find(alice, ['docs', 'bob'], undefined, query),
-          ],
+          find(WORKER, ['docs'], undefined, query),
+          find(alice, [], undefined, query),
+          find(WORKER, ['docs', 'bob'], { n: { $gte: 1 } }, query),
+          find(alice, ['docs', 'bob'], undefined, query),
         ]),
       );
     const extensions = async () =>

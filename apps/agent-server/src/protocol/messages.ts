@@ -126,22 +126,30 @@ const MAX_HEAD_CHARS = 16 * 1024 * 1024;
 
 // python/agentplane_worker/frames.py has the same order
 const TO_HOST = [
-  ...['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'serving', 'leave', 'fetched', 'denied'],
+  'load',
+  'perform',
+  'stop',
+  'wanted',
+  'hold',
+  'ask',
+  'echo',
+  'serving',
+  'leave',
+  'fetched',
+  'denied',
 ] as const;
 const FROM_HOST = [
-  ...[
-    'sources',
-    'loading',
-    'loaded',
-    'refused',
-    'event',
-    'outcome',
-    'answer',
-    'echo',
-    'trouble',
-    'health',
-    'fetch',
-  ],
+  'sources',
+  'loading',
+  'loaded',
+  'refused',
+  'event',
+  'outcome',
+  'answer',
+  'echo',
+  'trouble',
+  'health',
+  'fetch',
 ] as const;
 
 interface Received<M> {

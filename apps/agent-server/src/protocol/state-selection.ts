@@ -2,8 +2,14 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 
 /** The parts of a state on the wire. */
 export const STATE_FIELDS: readonly string[] = [
-  ...['values', 'next', 'tasks', 'metadata', 'created_at'],
-  ...['checkpoint', 'parent_checkpoint', 'interrupts'],
+  'values',
+  'next',
+  'tasks',
+  'metadata',
+  'created_at',
+  'checkpoint',
+  'parent_checkpoint',
+  'interrupts',
 ];
 
 /** Names of parts, and `values.KEY` for one of the values; all of a state without any. */

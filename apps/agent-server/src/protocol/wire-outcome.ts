@@ -18,7 +18,10 @@ export function renderOutcome(outcome: HostOutcome): {
       const place = values === undefined ? 'none' : values === outcome.body ? 'body' : 'behind';
       return {
         outcome: {
-          ...{ kind: 'ended', end, bodyChars: outcome.body.length, values: place },
+          kind: 'ended',
+          end,
+          bodyChars: outcome.body.length,
+          values: place,
           interruptsChars: interrupts.length,
         },
         body: interrupts + outcome.body + (place === 'behind' ? values : ''),

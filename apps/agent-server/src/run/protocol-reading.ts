@@ -78,7 +78,9 @@ export class ProtocolReading {
   ) {
     const { scope, threadId, since } = thread;
     const way = {
-      ...{ scope, threadId, readsAhead: false },
+      scope,
+      threadId,
+      readsAhead: false,
       from: 0,
       list: (from: number) => this.#list(from),
       beginningOf: ({ place }: ThreadRun) =>

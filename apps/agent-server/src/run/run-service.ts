@@ -343,7 +343,12 @@ function asClaimed(run: StoredRun, { isThreadEmpty }: QueuedRun): ClaimedRun {
   const { streamed, resumable, webhook } = kwargs;
   const input = JSON.stringify({ metadata, kwargs });
   return {
-    ...{ runId, threadId, isTemporary, assistantId, graphId, webhook },
+    runId,
+    threadId,
+    isTemporary,
+    assistantId,
+    graphId,
+    webhook,
     input: new RunInput(input.length > MAX_HELD_CHARS ? undefined : input),
     isResumable: resumable ?? false,
     attempt: 1,

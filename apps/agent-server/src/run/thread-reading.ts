@@ -81,7 +81,10 @@ export class ThreadReading {
   ) {
     const { scope, threadId } = of;
     const way = {
-      ...{ scope, threadId, from, readsAhead: true },
+      scope,
+      threadId,
+      from,
+      readsAhead: true,
       list: (place: number) => this.#list(place),
       beginningOf: (run: ThreadRun) => this.#beginningOf(run),
     };

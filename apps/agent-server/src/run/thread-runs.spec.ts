@@ -44,17 +44,19 @@ function claimed(
   attempt = 1,
 ): ClaimedRun {
   return {
-    ...{
-      runId,
-      threadId,
-      isTemporary: false,
-      assistantId,
-      graphId,
-      attempt,
-      ranMs: 0,
-      input: new RunInput('{}'),
-    },
-    ...{ webhook: undefined, isResumable: false, cancel: undefined, watchers: [], isStreamed: false },
+    runId,
+    threadId,
+    isTemporary: false,
+    assistantId,
+    graphId,
+    attempt,
+    ranMs: 0,
+    input: new RunInput('{}'),
+    webhook: undefined,
+    isResumable: false,
+    cancel: undefined,
+    watchers: [],
+    isStreamed: false,
   };
 }
 

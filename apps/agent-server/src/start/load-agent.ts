@@ -156,7 +156,10 @@ async function openHandlers(
   return new HandlerProcess({
     order: { ...order, graphs: [], module: { setting: 'auth.path', file, exportName } },
     program: pythonHost(folder, python, config.python, 'auth'),
-    ...{ reports, ownUrl, clock, log },
+    reports,
+    ownUrl,
+    clock,
+    log,
   });
 }
 
@@ -179,8 +182,10 @@ async function openApp(
   const make = python
     ? () =>
         new PythonApp({
-          ...{ order, module: { setting: 'http.app', file, exportName } },
-          ...{ program: pythonHost(folder, python, config.python, 'app'), ...shared },
+          order,
+          module: { setting: 'http.app', file, exportName },
+          program: pythonHost(folder, python, config.python, 'app'),
+          ...shared,
         })
     : () => new NodeApp({ order: { folder, file, exportName, logLevel: config.logLevel }, ...shared });
   return new AppFront({ make, settings, limits: { answerMs: config.appAnswerMs }, clock, log });

@@ -2,8 +2,15 @@ import { isJsonObject } from '#lib/json';
 
 /** Channels that readers of a thread subscribe to; `custom:NAME` is a separate one. */
 const CHANNELS = [
-  ...(['values', 'updates', 'messages', 'tools', 'lifecycle'] as const),
-  ...(['input', 'checkpoints', 'tasks', 'custom'] as const),
+  'values',
+  'updates',
+  'messages',
+  'tools',
+  'lifecycle',
+  'input',
+  'checkpoints',
+  'tasks',
+  'custom',
 ];
 
 const BASE: ReadonlySet<string> = new Set(CHANNELS);

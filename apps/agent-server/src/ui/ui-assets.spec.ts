@@ -27,7 +27,9 @@ async function load(
   const assets = await UiAssets.load({ folder: path, ui }, (found) => sources.push(...found));
   const text = (name: string): string | undefined => assets.find('agent', name)?.bytes.toString();
   return {
-    ...{ assets, script: text('entrypoint.js') ?? '', style: text('entrypoint.css') },
+    assets,
+    script: text('entrypoint.js') ?? '',
+    style: text('entrypoint.css'),
     sources: sources.map((source) => source.slice(path.length + 1)).sort(),
   };
 }
@@ -63,7 +65,10 @@ describe('the bundle of components', () => {
     );
     const asked = [...script.matchAll(/LGUI_REQUIRE"\)\]\("([^"]+)"\)/g)].map(([, name]) => name);
     expect(asked.sort()).toEqual([
-      ...['@langchain/langgraph-sdk/react-ui', 'charts/bar', 'react', 'react/jsx-runtime'],
+      '@langchain/langgraph-sdk/react-ui',
+      'charts/bar',
+      'react',
+      'react/jsx-runtime',
     ]);
   });
 

@@ -47,8 +47,10 @@ describe('the sweeper of threads', () => {
   async function sweep(sql: Sql): Promise<string[]> {
     const clock = new FakeClock();
     const settings = {
-      ...{ strategy: 'delete' as const, defaultMinutes: undefined },
-      ...{ sweepIntervalMinutes: 5, sweepLimit: 100 },
+      strategy: 'delete' as const,
+      defaultMinutes: undefined,
+      sweepIntervalMinutes: 5,
+      sweepLimit: 100,
     };
     const sweeper = new ThreadSweeper({ sql, settings, clock, log: createLogger('test', 'silent') });
     sweeper.start();

@@ -57,8 +57,14 @@ export function buildWebhooks(parts: WebhookParts): {
   return {
     policy: new WebhookPolicy({ settings, guard, hasApp, clock }),
     sender: new WebhookSender({
-      ...{ sql: database.sql, guard, secrets, clock, log },
-      ...{ app, callsApp: config.role !== 'queue', headers },
+      sql: database.sql,
+      guard,
+      secrets,
+      clock,
+      log,
+      app,
+      callsApp: config.role !== 'queue',
+      headers,
       signingSecrets: signingSecretsOf(config.webhookSecret),
       retryMs: config.webhookRetrySeconds * 1000,
     }),

@@ -37,7 +37,9 @@ app.get('/ok', (c) => c.json({ of: 'the app' }));
 const custom = new Hono<Environment>().basePath('/custom');
 custom.get('/hello/:name?', (c) =>
   c.json({
-    ...{ name: c.req.param('name') ?? null, user: c.env.user?.identity ?? null, host: c.req.header('host') },
+    name: c.req.param('name') ?? null,
+    user: c.env.user?.identity ?? null,
+    host: c.req.header('host'),
     internal: Object.keys(c.req.header()).filter((name) => name.startsWith('x-agentplane')),
   }),
 );
@@ -80,13 +82,14 @@ custom.get('/broken', () => {
 });
 custom.get('/headers', () => {
   const headers = new Headers({
-    ...{
-      connection: 'x-hop, close',
-      'x-hop': '1',
-      'keep-alive': 'timeout=1',
-      'transfer-encoding': 'chunked',
-    },
-    ...{ upgrade: 'h2c', 'x-agentplane-pass': 'x', 'x-twice': 'a', 'cache-control': 'max-age=60' },
+    connection: 'x-hop, close',
+    'x-hop': '1',
+    'keep-alive': 'timeout=1',
+    'transfer-encoding': 'chunked',
+    upgrade: 'h2c',
+    'x-agentplane-pass': 'x',
+    'x-twice': 'a',
+    'cache-control': 'max-age=60',
   });
   headers.append('x-twice', 'b');
   headers.append('set-cookie', 'a=1');

@@ -22,7 +22,8 @@ describe('URLs of attachments', () => {
     };
     setImmediate(turn);
     const reader = {
-      ...{ caller: { tenantId: randomUUID() }, origin: '' },
+      caller: { tenantId: randomUUID() },
+      origin: '',
       hold: (bytes: number): void => void (held += bytes),
     };
     const found = await urls.ofExamples(reader, examples);

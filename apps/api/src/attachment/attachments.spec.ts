@@ -131,7 +131,12 @@ describe('the JavaScript client', () => {
     await client.multipartIngestRuns({
       runCreates: [
         {
-          ...{ id, trace_id: id, name: 'n', run_type: 'chain', inputs: {}, project_name: 'p' },
+          id,
+          trace_id: id,
+          name: 'n',
+          run_type: 'chain',
+          inputs: {},
+          project_name: 'p',
           dotted_order: `20260101T000000000000Z${id}`,
           attachments: {
             small: ['text/plain', new Uint8Array(small)],

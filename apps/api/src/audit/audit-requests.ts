@@ -91,7 +91,10 @@ function actorOf(request: FastifyRequest): AuditActor {
   const { tenantId: tenant, keyId: id, keyName, scope } = caller;
   if (id === OPERATOR) return { kind: 'operator-key', tenant };
   return {
-    ...{ kind: 'api-key', id, scope, tenant },
+    kind: 'api-key',
+    id,
+    scope,
+    tenant,
     ...(keyName === undefined ? {} : { name: shortened(keyName) }),
     ...(caller.scope === 'deployment' ? { deployment: caller.deployment } : {}),
   };

@@ -204,7 +204,10 @@ describe('the bulk export routes', () => {
     expect([made.status, made.json.config]).toEqual([
       200,
       expect.objectContaining({
-        ...{ server_side_encryption: null, kms_key_id: null, storage_class: 'STANDARD', acl: 'private' },
+        server_side_encryption: null,
+        kms_key_id: null,
+        storage_class: 'STANDARD',
+        acl: 'private',
         s3_additional_kwargs: { StorageClass: 'STANDARD', ACL: 'private' },
       }),
     ]);
@@ -419,7 +422,8 @@ describe('the bulk export routes', () => {
       { namespace: tenant.namespace, name: `export-${id.slice(0, 13)}` },
       {
         status: {
-          ...{ startTime: '2026-08-01T00:00:00Z', endTime: '2026-08-03T12:00:00.000001Z' },
+          startTime: '2026-08-01T00:00:00Z',
+          endTime: '2026-08-03T12:00:00.000001Z',
           conditions: [{ ...failed, lastTransitionTime: '2026-11-20T00:00:00Z' }],
         },
       } as never,

@@ -125,12 +125,18 @@ export class BulkExports {
     const covered = coveredWindows(spec, instantOf(now));
     const { start, end } = covered.window;
     const counted = await this.store.exportCounts.count({
-      ...{ tenantId: caller.tenantId, projectId: sessionId, startTime: start, endTime: end },
+      tenantId: caller.tenantId,
+      projectId: sessionId,
+      startTime: start,
+      endTime: end,
       ...(spec.filter === undefined ? {} : { filter: parseFilter(spec.filter) }),
     });
     const query = { status: 'COMPLETED' as const, session_id: sessionId };
     const earlier = await this.#history.list(this.#owner(caller), {
-      ...{ offset: 0, limit: EARLIER_EXPORTS, status: query.status, projectId: sessionId },
+      offset: 0,
+      limit: EARLIER_EXPORTS,
+      status: query.status,
+      projectId: sessionId,
       isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }, NO_POSITIONS), query),
     });
     const figures = exportFigures(
@@ -143,7 +149,9 @@ export class BulkExports {
   async list(caller: Caller, query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
     const { offset = 0, limit = MAX_LISTED, status } = query;
     const page = await this.#history.list(this.#owner(caller), {
-      ...{ offset, limit, status },
+      offset,
+      limit,
+      status,
       isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }, NO_POSITIONS), query),
       after: query.after === undefined ? undefined : await this.#export(caller, query.after.toLowerCase()),
       destinationId: query.bulk_export_destination_id,

@@ -43,7 +43,10 @@ export async function makeContinuation(
   if (repeated) return repeated;
   const id = idOf(predecessor) ?? '';
   const problem = findContinuationProblem({
-    ...{ id, predecessor, others, continuation: undefined },
+    id,
+    predecessor,
+    others,
+    continuation: undefined,
     runs,
     destination: destination?.spec.config,
   });
@@ -90,8 +93,12 @@ function draftOf(
       labels: { [LABEL.managedBy]: MANAGED_BY },
     },
     spec: {
-      ...{ ...fixed, ...window, ...(webhook && keepsWebhook ? { webhook } : {}) },
-      ...{ continues: { id: idOf(predecessor) ?? '' }, cancel: false, suspend: false },
+      ...fixed,
+      ...window,
+      ...(webhook && keepsWebhook ? { webhook } : {}),
+      continues: { id: idOf(predecessor) ?? '' },
+      cancel: false,
+      suspend: false,
     },
   };
 }

@@ -23,7 +23,11 @@ describe('changes of a destination', () => {
   beforeAll(async () => {
     const log = createLogger('test', 'error');
     objects = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] },
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: ['bucket'],
       ...KEYS,
     });
   });

@@ -13,11 +13,15 @@ type Encryption = (typeof ENCRYPTIONS)[number];
 type Acl = (typeof ACLS)[number];
 
 const KEY_ID = {
-  ...{ minLength: 1, maxLength: 2048, pattern: /^[!-~]+$/ },
+  minLength: 1,
+  maxLength: 2048,
+  pattern: /^[!-~]+$/,
   patternText: 'String should be the id, ARN or alias of a key',
 };
 const STORAGE_CLASS = {
-  ...{ minLength: 1, maxLength: 64, pattern: /^[A-Za-z0-9_-]+$/ },
+  minLength: 1,
+  maxLength: 64,
+  pattern: /^[A-Za-z0-9_-]+$/,
   patternText: 'String should be the name of a storage class',
 };
 

@@ -7,19 +7,23 @@ import { testApi } from '../testdata/test-api.js';
 import { coveredWindows, exportFigures } from './export-estimate.js';
 
 const SPEC: BulkExportSpec = {
-  ...{
-    destinationRef: { name: 'd' },
-    tracingProject: { id: randomUUID() },
-    startTime: '2026-11-01T00:00:00Z',
-  },
-  ...{ format: 'parquet', formatVersion: 'v1', compression: 'zstd', cancel: false, suspend: false },
+  destinationRef: { name: 'd' },
+  tracingProject: { id: randomUUID() },
+  startTime: '2026-11-01T00:00:00Z',
+  format: 'parquet',
+  formatVersion: 'v1',
+  compression: 'zstd',
+  cancel: false,
+  suspend: false,
 };
 const NOW = instantOf(new Date('2026-11-20T12:00:00Z'));
 
 function completed(status: BulkExport['status'], spec: Partial<BulkExportSpec> = {}): BulkExport {
   const condition = { type: 'Completed', status: 'True', reason: 'Completed', message: '' };
   return {
-    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'BulkExport', metadata: { name: 'e' } },
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'BulkExport',
+    metadata: { name: 'e' },
     spec: { ...SPEC, ...spec },
     status: { ...status, conditions: [{ ...condition, lastTransitionTime: '2026-11-20T00:00:00Z' }] },
   } as BulkExport;
@@ -80,7 +84,9 @@ describe('the figures of an estimate', () => {
   ])('defaults to what %s has where too little was exported', (_name, spec, bytesPerRow) => {
     const earlier = [completed({ rows: 999, bytes: 5_000_000 }, spec)];
     expect(exportFigures({ ...SPEC, ...spec }, earlier)).toEqual({
-      ...{ bytesPerRow, rowsPerSecond: 20_000, measuredExports: 0 },
+      bytesPerRow,
+      rowsPerSecond: 20_000,
+      measuredExports: 0,
     });
   });
 });
@@ -105,7 +111,8 @@ describe('the route of estimates', () => {
     body = {
       bulk_export_destination_id: id,
       session_id: (await api.store.projects.ensure(tenant.tenantId, 'p')).id,
-      ...{ start_time: '2026-11-01T00:00:00Z', end_time: '2026-11-02T00:00:00Z' },
+      start_time: '2026-11-01T00:00:00Z',
+      end_time: '2026-11-02T00:00:00Z',
     };
     await waitFor(async () => (await tenant.call('GET', `${PATH}/destinations/${id}`)).status === 200);
   });
@@ -114,9 +121,16 @@ describe('the route of estimates', () => {
 
   it('answers rows, bytes and runs, and makes nothing', async () => {
     expect((await estimate()).json).toEqual({
-      ...{ start_time: '2026-11-01T00:00:00.000000Z', end_time: '2026-11-02T00:00:00.000000Z' },
-      ...{ windows: 1, runs: 1, rows: 15, exact: true },
-      ...{ bytes: 19_500, bytes_per_row: 1_300, measured_exports: 0, seconds: 3 },
+      start_time: '2026-11-01T00:00:00.000000Z',
+      end_time: '2026-11-02T00:00:00.000000Z',
+      windows: 1,
+      runs: 1,
+      rows: 15,
+      exact: true,
+      bytes: 19_500,
+      bytes_per_row: 1_300,
+      measured_exports: 0,
+      seconds: 3,
     });
     expect((await estimate({ filter: 'eq(run_type, "llm")' })).json).toMatchObject({ rows: 5, exact: true });
     expect((await tenant.call('GET', PATH)).json).toEqual([]);

@@ -34,8 +34,14 @@ describe('the webhook of a requested export', () => {
     const made = await create({ url: RECEIVER, secret: SECRET });
     expect(made.status).toBe(200);
     expect(made.json.webhook).toEqual({
-      ...{ url: 'https://223.255.255.255/hook', signed: true, status: 'PENDING', attempts: 0 },
-      ...{ last_attempt_at: null, next_attempt_at: null, delivered_at: null, last_error: null },
+      url: 'https://223.255.255.255/hook',
+      signed: true,
+      status: 'PENDING',
+      attempts: 0,
+      last_attempt_at: null,
+      next_attempt_at: null,
+      delivered_at: null,
+      last_error: null,
     });
     expect(made.text).not.toContain(SECRET);
     expect((await tenant.call('POST', PATH, { ...bucket.request, ...WINDOW })).json.webhook).toBeNull();

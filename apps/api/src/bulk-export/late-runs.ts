@@ -44,8 +44,11 @@ export async function reportLateRuns(
   const { filter } = bulkExport.spec;
   const counts = await exportCounts.countLate(
     runs.map(({ metadata, spec }) => ({
-      ...{ tenantId, projectId, runUid: metadata.uid ?? '' },
-      ...{ startTime: instant(spec.startTime), endTime: instant(spec.endTime) },
+      tenantId,
+      projectId,
+      runUid: metadata.uid ?? '',
+      startTime: instant(spec.startTime),
+      endTime: instant(spec.endTime),
       ...(filter === undefined ? {} : { filter: parseFilter(filter) }),
     })),
   );
@@ -100,9 +103,13 @@ export async function lateExportDraft(
       labels: { [LABEL.managedBy]: MANAGED_BY },
     },
     spec: {
-      ...{ ...fixed, startTime: status?.startTime, endTime: status?.endTime },
+      ...fixed,
+      startTime: status?.startTime,
+      endTime: status?.endTime,
       ...(webhook && keepsWebhook ? { webhook } : {}),
-      ...{ lateRunsOf: { id }, cancel: false, suspend: false },
+      lateRunsOf: { id },
+      cancel: false,
+      suspend: false,
     },
   };
 }
@@ -121,12 +128,20 @@ function renderDay({ spec }: BulkExportRun, count: LateCount | UnknownLate): Lat
   const { startTime: start_time, endTime: end_time } = spec;
   return typeof count === 'object'
     ? {
-        ...{ start_time, end_time, late_runs: count.rows },
-        ...{ first_start_time: text(count.first), last_start_time: text(count.last), unknown: null },
+        start_time,
+        end_time,
+        late_runs: count.rows,
+        first_start_time: text(count.first),
+        last_start_time: text(count.last),
+        unknown: null,
       }
     : {
-        ...{ start_time, end_time, late_runs: null },
-        ...{ first_start_time: null, last_start_time: null, unknown: UNKNOWN[count] },
+        start_time,
+        end_time,
+        late_runs: null,
+        first_start_time: null,
+        last_start_time: null,
+        unknown: UNKNOWN[count],
       };
 }
 

@@ -50,8 +50,10 @@ export function openAttachmentStore(config: AttachmentConfig): AttachmentStore |
     accessKeyId: config.attachmentAccessKeyId,
     secretAccessKey: secret,
     // the platform's own store: its operator may name any address
-    ...{ allowEnvironmentCredentials: true, allowPrivateEndpoints: true },
-    ...{ timeoutMs: TIMEOUT_MS, attempts: ATTEMPTS },
+    allowEnvironmentCredentials: true,
+    allowPrivateEndpoints: true,
+    timeoutMs: TIMEOUT_MS,
+    attempts: ATTEMPTS,
   };
   return {
     objects: openObjectStore(settings),

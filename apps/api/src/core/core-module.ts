@@ -67,7 +67,15 @@ export class CoreModule {
   /** The names alone, for a description of the routes in which nothing is made. */
   static empty(): DynamicModule {
     const names = [
-      ...[KubeClient, Informers, TRACE_STORE, ATTACHMENT_STORE, API_CONFIG, AnswerBudget, LOG, CLOCK, HOMES],
+      KubeClient,
+      Informers,
+      TRACE_STORE,
+      ATTACHMENT_STORE,
+      API_CONFIG,
+      AnswerBudget,
+      LOG,
+      CLOCK,
+      HOMES,
     ];
     return coreOf(names.map((provide) => ({ provide, useValue: {} })));
   }

@@ -96,7 +96,9 @@ describe('an example with attachments', () => {
     const dataset = await client.createDataset('attached');
     const [made] = await client.createExamples([
       {
-        ...{ dataset_id: dataset.id, inputs: { n: 1 }, outputs: { a: 1 } },
+        dataset_id: dataset.id,
+        inputs: { n: 1 },
+        outputs: { a: 1 },
         attachments: {
           note: { mimeType: 'text/plain', data: NOTE },
           large: { mimeType: 'image/png', data: LARGE },
@@ -115,7 +117,8 @@ describe('an example with attachments', () => {
     expect(Buffer.from(await large.arrayBuffer()).equals(LARGE)).toBe(true);
 
     await client.updateExample({
-      ...{ id, dataset_id: dataset.id },
+      id,
+      dataset_id: dataset.id,
       attachments: { more: { mimeType: 'text/csv', data: Buffer.from('a,b') } },
     });
     expect(Object.keys(await linksOf(id))).toEqual([
@@ -124,7 +127,8 @@ describe('an example with attachments', () => {
       'attachment.note',
     ]);
     await client.updateExample({
-      ...{ id, dataset_id: dataset.id },
+      id,
+      dataset_id: dataset.id,
       attachments_operations: { rename: { note: 'letter' }, retain: ['more'] },
     });
     expect(await bytesOf(id)).toEqual({
@@ -135,7 +139,8 @@ describe('an example with attachments', () => {
     await client.updateExample({ id, dataset_id: dataset.id, inputs: { n: 2 } });
     const { modified_at: now } = await client.readExample(id);
     await client.updateExample({
-      ...{ id, dataset_id: dataset.id },
+      id,
+      dataset_id: dataset.id,
       attachments_operations: { retain: ['letter', 'more'] },
     });
     expect((await client.readExample(id)).modified_at).toBe(now);
@@ -272,7 +277,10 @@ describe('an example with attachments', () => {
         ['image/png', true],
       ];
       expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
-        ...{ listed: { note, picture }, none: {}, read: { note, picture }, before: { note, picture } },
+        listed: { note, picture },
+        none: {},
+        read: { note, picture },
+        before: { note, picture },
         evaluated: [{ lengths: { note: 2, picture: 256 * 9_000 } }],
         changed: { sketch: picture, more: note },
       });

@@ -23,7 +23,10 @@ const MOST = 2_147_483_647;
 /** Body of `POST /datasets`. */
 export class CreateDatasetRequest {
   @Text({
-    ...{ required: true, minLength: 1, maxLength: 512, isUnicode: true },
+    required: true,
+    minLength: 1,
+    maxLength: 512,
+    isUnicode: true,
     about: 'Name of the dataset, unique in the workspace',
   })
   name: string;

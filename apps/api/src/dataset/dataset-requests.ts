@@ -51,7 +51,9 @@ export class DatasetRequests {
         { loc: ['body', 'extra', 'metadata'], msg: 'Input should be a valid object', type: 'dict_type' },
       ]);
     return this.store.datasets.create(tenantId, {
-      ...{ name, id: id?.toLowerCase(), dataType: dataType ?? 'kv' },
+      name,
+      id: id?.toLowerCase(),
+      dataType: dataType ?? 'kv',
       ...detailsOf({ ...rest, metadata }),
     });
   }
@@ -59,8 +61,13 @@ export class DatasetRequests {
   async list(tenantId: string, query: DatasetsQuery): Promise<readonly Dataset[]> {
     requireUuids(['query', 'id'], query.id);
     return this.store.datasets.list(tenantId, {
-      ...{ ids: query.id, name: query.name, nameContains: query.name_contains, dataTypes: query.data_type },
-      ...{ metadata: parseMetadata(query.metadata), limit: query.limit, offset: query.offset },
+      ids: query.id,
+      name: query.name,
+      nameContains: query.name_contains,
+      dataTypes: query.data_type,
+      metadata: parseMetadata(query.metadata),
+      limit: query.limit,
+      offset: query.offset,
     });
   }
 

@@ -42,7 +42,9 @@ const TAKEN = 'There is another one of that name';
 function renderDataset(dataset: Dataset): string {
   const { lastSessionStartTime: last } = dataset;
   const answer = {
-    ...{ id: dataset.id, tenant_id: dataset.tenantId, name: dataset.name },
+    id: dataset.id,
+    tenant_id: dataset.tenantId,
+    name: dataset.name,
     description: dataset.description ?? null,
     data_type: dataset.dataType,
     created_at: formatInstant(dataset.createdAt),

@@ -23,13 +23,22 @@ describe('datasets by the client', () => {
 
   it('keeps what is said of a dataset, and lists it by that', async () => {
     const made = await client.createDataset('said', {
-      ...{ description: 'd', dataType: 'llm', metadata: { team: 'a' } },
-      ...{ inputsSchema: { type: 'object' }, outputsSchema: { type: 'string' } },
+      description: 'd',
+      dataType: 'llm',
+      metadata: { team: 'a' },
+      inputsSchema: { type: 'object' },
+      outputsSchema: { type: 'string' },
     });
     expect(made).toMatchObject({
-      ...{ name: 'said', description: 'd', data_type: 'llm', tenant_id: tenant.tenantId },
-      ...{ inputs_schema_definition: { type: 'object' }, outputs_schema_definition: { type: 'string' } },
-      ...{ metadata: { team: 'a' }, example_count: 0, session_count: 0 },
+      name: 'said',
+      description: 'd',
+      data_type: 'llm',
+      tenant_id: tenant.tenantId,
+      inputs_schema_definition: { type: 'object' },
+      outputs_schema_definition: { type: 'string' },
+      metadata: { team: 'a' },
+      example_count: 0,
+      session_count: 0,
     });
     expect(await client.readDataset({ datasetName: 'said' })).toEqual(made);
     expect(await client.hasDataset({ datasetName: 'said' })).toBe(true);
@@ -72,7 +81,10 @@ describe('datasets by the client', () => {
   it('lists all examples in the order in which they were sent, over pages', async () => {
     const { id } = await client.createDataset('many');
     const sent = Array.from({ length: EXAMPLES }, (_, n) => ({
-      ...{ dataset_id: id, inputs: { n }, outputs: { twice: 2 * n }, metadata: { third: n % 3, n } },
+      dataset_id: id,
+      inputs: { n },
+      outputs: { twice: 2 * n },
+      metadata: { third: n % 3, n },
       ...(n % 2 === 0 ? { split: n % 4 === 0 ? ['even', 'fourth'] : 'even' } : {}),
     }));
     const form = new FormData();
@@ -89,10 +101,15 @@ describe('datasets by the client', () => {
     const examples = await list();
     expect(numbers(examples)).toEqual(sent.map((_, n) => n));
     expect(examples[4]).toEqual({
-      ...{ id: answer.json.example_ids[4], dataset_id: id, name: null, source_run_id: null },
-      ...{ inputs: { n: 4 }, outputs: { twice: 8 } },
+      id: answer.json.example_ids[4],
+      dataset_id: id,
+      name: null,
+      source_run_id: null,
+      inputs: { n: 4 },
+      outputs: { twice: 8 },
       metadata: { dataset_split: ['even', 'fourth'], third: 1, n: 4 },
-      ...{ created_at: answer.json.as_of, modified_at: answer.json.as_of },
+      created_at: answer.json.as_of,
+      modified_at: answer.json.as_of,
     });
     expect(examples[1]?.metadata).toEqual({ dataset_split: ['base'], third: 1, n: 1 });
     expect(numbers(await list({ limit: 3, offset: 99 }))).toEqual([99, 100, 101]);
@@ -129,7 +146,8 @@ describe('datasets by the client', () => {
     const versions = (await tenant.call('GET', `/datasets/${id}/versions`)).json as { tags: string[] }[];
     expect(versions.map(({ tags }) => tags)).toEqual([['latest'], [], [], ['prod'], [], []]);
     expect(await client.readDatasetVersion({ datasetId: id, tag: 'prod' })).toEqual({
-      ...{ as_of: first.as_of, tags: ['prod'] },
+      as_of: first.as_of,
+      tags: ['prod'],
     });
     const diff = await client.diffDatasetVersions({
       datasetId: id,
@@ -138,7 +156,9 @@ describe('datasets by the client', () => {
     });
     expect(diff).toMatchObject({ examples_modified: [one], examples_removed: [two] });
     expect(await client.readExample(one)).toMatchObject({
-      ...{ inputs: { n: 10 }, outputs: { ok: true }, metadata: { dataset_split: ['test'], m: 1 } },
+      inputs: { n: 10 },
+      outputs: { ok: true },
+      metadata: { dataset_split: ['test'], m: 1 },
     });
     expect((await tenant.call('GET', `/examples/${one}?as_of=prod`)).json.inputs).toEqual({ n: 1 });
     await expect(client.readExample(two)).rejects.toThrow(/not found/);

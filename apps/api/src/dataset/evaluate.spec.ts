@@ -39,7 +39,10 @@ describe('an evaluation', () => {
       return { twice: n === 2 ? 5 : 2 * n };
     };
     const results = await evaluate(double, {
-      ...{ data: 'by javascript', client, experimentPrefix: 'js', metadata: { model: 'm' } },
+      data: 'by javascript',
+      client,
+      experimentPrefix: 'js',
+      metadata: { model: 'm' },
       evaluators: [
         ({ outputs, referenceOutputs }: Row) => ({
           key: 'correct',
@@ -54,7 +57,8 @@ describe('an evaluation', () => {
     const project = await client.readProject({ projectName: results.experimentName });
     const asOf = examples.at(-1)?.modified_at;
     expect(project).toMatchObject({
-      ...{ reference_dataset_id: dataset.id, test_run_number: 1 },
+      reference_dataset_id: dataset.id,
+      test_run_number: 1,
       extra: { metadata: { model: 'm', dataset_version: asOf, dataset_splits: ['base'] } },
     });
     const { json } = await tenant.call('POST', '/runs/query', { session: [project.id], is_root: true });
@@ -96,7 +100,9 @@ describe('an evaluation', () => {
     const rest = examples.slice(1).map(({ id }) => ({ id }));
     expect((await table()).json).toMatchObject([
       {
-        ...{ id: examples[0]?.id, inputs: { n: 1 }, outputs: { twice: 2 } },
+        id: examples[0]?.id,
+        inputs: { n: 1 },
+        outputs: { twice: 2 },
         runs: [{ id: rows[0]?.id, outputs: { twice: 2 }, feedback_stats: { correct: { n: 1, avg: 1 } } }],
       },
       { ...rest[0], runs: [{ id: rows[1]?.id, status: 'success' }] },
@@ -121,7 +127,8 @@ describe('an evaluation', () => {
       const last = stdout.trim().split('\n').at(-1) ?? '';
       expect(JSON.parse(last)).toEqual({
         first: {
-          ...{ dataset: true, splits: ['base', 'large', 'odd', 'small'] },
+          dataset: true,
+          splits: ['base', 'large', 'odd', 'small'],
           rows: [0, 1, 2, 3].map((n) => [n, 2 * n]),
           feedback: [
             ...[0, 1, 1, 1].map((score) => ['correct', score]),
@@ -131,13 +138,16 @@ describe('an evaluation', () => {
           results: { stats: ['correct', 'share', 'whole'], rows: [0, 1, 2, 3].map((n) => [n, 1]) },
         },
         second: {
-          ...{ dataset: true, splits: ['small'] },
+          dataset: true,
+          splits: ['small'],
           rows: [0, 1].map((n) => [n, 2 * n]),
           feedback: [1, 1].map((score) => ['correct', score]),
           summaries: [['share', 1]],
           results: { stats: ['correct', 'share'], rows: [0, 1, 2].map((n) => [n, n < 2 ? 1 : 0]) },
         },
-        ...{ experiments: 2, splits: ['base', 'large', 'odd', 'small'], versions: 4 },
+        experiments: 2,
+        splits: ['base', 'large', 'odd', 'small'],
+        versions: 4,
       });
     },
   );

@@ -49,8 +49,10 @@ export class ExampleAttachmentIntake {
     if (++this.#count > MOST) throw new WrongPartError(`a request brings ${MOST} attachments at most`);
     try {
       const objectId = await this.keeper.keep(this.tenantId, {
-        ...{ pieces: pieces ?? nothing(), length },
-        ...{ hold: (bytes) => room.hold(bytes), keep: (bytes) => room.keep(bytes) },
+        pieces: pieces ?? nothing(),
+        length,
+        hold: (bytes) => room.hold(bytes),
+        keep: (bytes) => room.keep(bytes),
       });
       added.set(name, { name, contentType: typeOf(contentType), objectId });
     } catch (error) {

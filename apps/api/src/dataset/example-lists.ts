@@ -47,7 +47,13 @@ export class ExampleLists {
       throw refused('as_of', 'A tag is that of a dataset: give dataset, too');
     parseMetadata(metadata);
     const search: ExampleSearch = {
-      ...{ datasetId: datasetId?.toLowerCase(), ids, asOf, splits, metadata, limit, offset },
+      datasetId: datasetId?.toLowerCase(),
+      ids,
+      asOf,
+      splits,
+      metadata,
+      limit,
+      offset,
     };
     const rows = await this.store.examples.search(tenantId, search);
     return { rows, fields: selectedFields(query.select, query.exclude_default_fields === true) };

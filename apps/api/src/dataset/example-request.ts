@@ -26,7 +26,8 @@ export class ExamplesQuery extends AsOfQuery {
   filter?: string;
 
   @TextList({
-    ...{ maxSize: EXAMPLE_FIELDS.length, choices: EXAMPLE_FIELDS },
+    maxSize: EXAMPLE_FIELDS.length,
+    choices: EXAMPLE_FIELDS,
     about: 'Fields beside the usual ones; all when absent',
   })
   @Transform(asList)

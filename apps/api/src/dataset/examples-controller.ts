@@ -126,7 +126,9 @@ export class ExamplesController {
 
 function written({ ids, asOf, mended }: UploadedExamples): WrittenExamplesAnswer {
   return {
-    ...{ count: ids.length, example_ids: ids, as_of: formatInstant(asOf) },
+    count: ids.length,
+    example_ids: ids,
+    as_of: formatInstant(asOf),
     ...(mended.length > 0 ? { mended } : {}),
   };
 }
@@ -158,7 +160,9 @@ export class ExampleUploadsController {
   @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
   @Operation({
     summary: 'Adds examples to a dataset, all of them as one version or none',
-    ...{ status: 201, answer: WrittenExamplesAnswer, body: ExampleMultipartRequest },
+    status: 201,
+    answer: WrittenExamplesAnswer,
+    body: ExampleMultipartRequest,
     refuses: { 400: 'The body is not multipart', 409: 'There is an example with one of the ids' },
   })
   async add(
@@ -175,7 +179,8 @@ export class ExampleUploadsController {
   @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
   @Operation({
     summary: 'Changes examples of a dataset, all of them as one version or none',
-    ...{ answer: WrittenExamplesAnswer, body: ExampleMultipartRequest },
+    answer: WrittenExamplesAnswer,
+    body: ExampleMultipartRequest,
     refuses: { 400: 'The body is not multipart' },
   })
   async change(

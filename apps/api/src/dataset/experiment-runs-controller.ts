@@ -57,12 +57,12 @@ export class ExperimentRunsController {
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const found = await this.runs.find(caller.tenantId, datasetId, {
-        ...{ ids: body.session_ids, idsField: 'session_ids', filters: body.filters },
-        ...{
-          comparative: body.comparative_experiment_id,
-          limit: body.limit ?? MOST,
-          offset: body.offset ?? 0,
-        },
+        ids: body.session_ids,
+        idsField: 'session_ids',
+        filters: body.filters,
+        comparative: body.comparative_experiment_id,
+        limit: body.limit ?? MOST,
+        offset: body.offset ?? 0,
       });
       const pieces = this.runs.pieces({ caller, origin, account }, found, RUN_FIELDS);
       // problems of the request are found with the first piece, before the answer begins
@@ -100,8 +100,13 @@ export class SelectedExperimentRunsController {
     const [limit, offset] = [body.page_size ?? USUAL, parseOffset(body.cursor)];
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const found = await this.runs.find(caller.tenantId, datasetId, {
-        ...{ ids: body.experiment_ids, idsField: 'experiment_ids', filters: body.filters, limit, offset },
-        ...{ exampleIds: body.example_ids ?? undefined, comparative: body.comparative_experiment_id },
+        ids: body.experiment_ids,
+        idsField: 'experiment_ids',
+        filters: body.filters,
+        limit,
+        offset,
+        exampleIds: body.example_ids ?? undefined,
+        comparative: body.comparative_experiment_id,
       });
       const pieces = this.runs.pieces({ caller, origin, account }, found, fieldsOfSelects(body.selects));
       const items = jsonList(await pieces.next(), pieces);

@@ -9,7 +9,9 @@ const USUAL_PAGE = 20;
 /** Body of `POST /datasets/{dataset_id}/runs`. */
 export class ExperimentRunsRequest {
   @TextList({
-    ...{ required: true, minSize: 1, maxSize: MOST_EXPERIMENTS },
+    required: true,
+    minSize: 1,
+    maxSize: MOST_EXPERIMENTS,
     about: 'Ids of experiments of the dataset',
   })
   session_ids: string[];
@@ -33,7 +35,9 @@ export class ExperimentRunsRequest {
 /** Body of `POST /api/v2/datasets/{dataset_id}/experiment-runs`. */
 export class ExperimentRunsPageRequest {
   @TextList({
-    ...{ required: true, minSize: 1, maxSize: MOST_EXPERIMENTS },
+    required: true,
+    minSize: 1,
+    maxSize: MOST_EXPERIMENTS,
     about: 'Ids of experiments of the dataset',
   })
   experiment_ids: string[];
@@ -45,7 +49,8 @@ export class ExperimentRunsPageRequest {
   filters?: object | null;
 
   @TextList({
-    ...{ maxSize: SELECTS.size, choices: [...SELECTS.keys()] },
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
     about: 'Fields of the runs to answer; ID alone when absent',
   })
   selects?: string[] | null;

@@ -75,8 +75,11 @@ export class ExperimentRuns {
         `Session with ID ${missing} not found among the experiments of the dataset`,
       );
     const rows = await this.store.examples.search(tenantId, {
-      ...{ datasetId, ids: exampleIds, asOf: versionOf(found[0]) },
-      ...{ limit: limit + 1, offset: asked.offset },
+      datasetId,
+      ids: exampleIds,
+      asOf: versionOf(found[0]),
+      limit: limit + 1,
+      offset: asked.offset,
     });
     return {
       rows: rows.slice(0, limit),
@@ -125,8 +128,14 @@ export class ExperimentRuns {
         const page = await this.searches.page(
           caller,
           {
-            ...{ projectIds: [id], referenceExampleIds: exampleIds, isRoot: true, isAscending: true },
-            ...{ fields, limit: RUNS_OF_PAGE, cursor, filters: { filter } },
+            projectIds: [id],
+            referenceExampleIds: exampleIds,
+            isRoot: true,
+            isAscending: true,
+            fields,
+            limit: RUNS_OF_PAGE,
+            cursor,
+            filters: { filter },
           },
           account.hold,
         );

@@ -20,12 +20,15 @@ describe('events by REST', () => {
   const happen = (
     involvedObject: KubeEvent['involvedObject'],
     reason: string,
-    more: Partial<KubeEvent> = {},
+    more: Partial<KubeEvent> & { readonly action?: string } = {},
   ): Promise<KubeEvent> =>
     api.client.create(EVENTS, {
       metadata: { name: `e-${randomUUID()}`, namespace: tenant.namespace },
       involvedObject: { namespace: tenant.namespace, ...involvedObject },
-      ...{ reason, message: `of ${involvedObject.name ?? ''}`, type: 'Normal' as const, ...more },
+      reason,
+      message: `of ${involvedObject.name ?? ''}`,
+      type: 'Normal' as const,
+      ...more,
     });
   const at = (first: number, last = first): Partial<KubeEvent> => ({
     firstTimestamp: minute(first),
@@ -46,8 +49,10 @@ describe('events by REST', () => {
     await happen({ kind: 'AgentDeployment', name: 'tide', uid: metadata.uid ?? '' }, 'Switched', at(7));
     await happen({ kind: 'AgentDeployment', name: 'tide', uid: randomUUID() }, 'OfAFormerOne', at(7));
     await happen({ kind: 'ReplicaSet', name: 'tide-00001-queue-abc' }, 'FailedCreate', {
-      ...{ eventTime: `${minute(3).slice(0, -1)}.123456Z`, reportingComponent: 'replicaset-controller' },
-      ...{ reportingInstance: 'r', action: 'Create' },
+      eventTime: `${minute(3).slice(0, -1)}.123456Z`,
+      reportingComponent: 'replicaset-controller',
+      reportingInstance: 'r',
+      action: 'Create',
       series: { count: 4, lastObservedTime: `${minute(4).slice(0, -1)}.123456Z` },
     });
     await happen({ kind: 'Pod', name: 'tide-00001-00001-abc-x' }, 'OfTheOther', at(6));
@@ -62,8 +67,14 @@ describe('events by REST', () => {
     ]);
     expect(found[1]).toMatchObject({ count: 4, source: 'replicaset-controller' });
     expect(found[3]).toEqual({
-      ...{ id: expect.any(String), type: 'Warning', reason: 'BackOff', message: 'of tide-00001-abc-x' },
-      ...{ count: 5, first_time: minute(5), last_time: minute(9), source: null },
+      id: expect.any(String),
+      type: 'Warning',
+      reason: 'BackOff',
+      message: 'of tide-00001-abc-x',
+      count: 5,
+      first_time: minute(5),
+      last_time: minute(9),
+      source: null,
       object: { kind: 'Pod', name: 'tide-00001-abc-x' },
     });
     expect((await eventsOf(id, '?limit=1')).map((one: { reason: string }) => one.reason)).toEqual([
@@ -78,7 +89,9 @@ describe('events by REST', () => {
     const eventOf = (n: number): KubeEvent => ({
       metadata: { name: `e-${n}`, uid: `${n}` },
       involvedObject: { kind: 'Pod', name: 'tide-00001-x' },
-      ...{ reason: 'x'.repeat(9_000), message: 'y'.repeat(9_000), lastTimestamp: minute(n % 60) },
+      reason: 'x'.repeat(9_000),
+      message: 'y'.repeat(9_000),
+      lastTimestamp: minute(n % 60),
     });
     async function* pages(_ref: object, { pageSize = 500 }) {
       sizes.push(pageSize);

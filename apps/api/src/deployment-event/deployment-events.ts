@@ -58,7 +58,8 @@ export class DeploymentEvents {
       .map(({ metadata }) => metadata.name);
     let newest: EventAnswer[] = [];
     for await (const { items } of this.client.pages(EVENTS, {
-      ...{ namespace, pageSize: PAGE_SIZE },
+      namespace,
+      pageSize: PAGE_SIZE,
       ...(signal ? { signal } : {}),
     })) {
       const events = items

@@ -42,13 +42,18 @@ describe('logs by REST', () => {
     const deployment = revision.slice(0, -6);
     await api.client.create<Pod>(PODS, {
       metadata: {
-        ...{ name, namespace },
+        name,
+        namespace,
         labels: { ...labels, [LABEL.deployment]: deployment, [LABEL.revision]: revision },
       },
       spec: { nodeName: 'n1', containers, ...more },
     });
     const containerStatuses = (more.containers ?? containers).map((one) => ({
-      ...{ name: one.name, ready: true, restartCount: 0, image: 'x', imageID: 'x' },
+      name: one.name,
+      ready: true,
+      restartCount: 0,
+      image: 'x',
+      imageID: 'x',
       state: { running: { startedAt: '2026-11-23T10:00:00Z' } },
     }));
     await api.client.mergeStatus(
@@ -70,8 +75,11 @@ describe('logs by REST', () => {
       {
         status: {
           conditions: ['Failed', 'Ready'].map((type) => ({
-            ...{ type, reason: 'CrashLoop', message: 'exited 3 times' },
-            ...{ status: type === 'Failed' ? 'True' : 'False', lastTransitionTime: second(9) },
+            type,
+            reason: 'CrashLoop',
+            message: 'exited 3 times',
+            status: type === 'Failed' ? 'True' : 'False',
+            lastTransitionTime: second(9),
           })) as never,
         },
       },
@@ -131,7 +139,11 @@ describe('logs by REST', () => {
         ['first', 'also first', '\u001b[2Jsecond', 'third', 'fourth'],
       ]);
       expect(records(text)[3]).toEqual({
-        ...{ type: 'line', time: second(3), pod: `${name}-two`, container: 'proxy', text: 'third' },
+        type: 'line',
+        time: second(3),
+        pod: `${name}-two`,
+        container: 'proxy',
+        text: 'third',
       });
     }
     const ask = async (query: string) =>
@@ -186,7 +198,8 @@ describe('logs by REST', () => {
     await fail(revision);
     await api.client.create(CONFIG_MAPS, {
       metadata: {
-        ...{ name: `${revision}-output`, namespace: tenant.namespace },
+        name: `${revision}-output`,
+        namespace: tenant.namespace,
         annotations: { 'agentplane.dev/pod': 'gone' },
       },
       data: { 'agent-server.log': `${second(1)} its last\n${second(2)} words\n` },

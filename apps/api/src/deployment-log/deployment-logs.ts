@@ -144,8 +144,13 @@ export class DeploymentLogs {
         isOver() || !isThere(this.places, caller, target)
           ? undefined
           : (await this.#list(logged, query, { isRecent: true })).pods,
-      ...{ container: query.container, tail: query.tail, since, signal, clock: this.clock },
-      ...{ endsWithPods: false, idleMs: HEARTBEAT_MS },
+      container: query.container,
+      tail: query.tail,
+      since,
+      signal,
+      clock: this.clock,
+      endsWithPods: false,
+      idleMs: HEARTBEAT_MS,
       onNote: (message) => notes.push(message),
     });
     // at once, so that the reader has the head of the answer

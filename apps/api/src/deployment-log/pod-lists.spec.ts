@@ -15,7 +15,11 @@ const podOf = (name: string): Pod => ({
     phase: 'Pending',
     containerStatuses: [
       {
-        ...{ name: 'main', ready: false, restartCount: 1, image: 'x'.repeat(1_000), imageID: '' },
+        name: 'main',
+        ready: false,
+        restartCount: 1,
+        image: 'x'.repeat(1_000),
+        imageID: '',
         state: { waiting: { reason: 'CrashLoopBackOff', message: 'x'.repeat(4_000) } },
         lastState: { terminated: { exitCode: 1, message: 'x'.repeat(4_000) } },
       },
@@ -63,7 +67,11 @@ describe('PodLists', () => {
         const batches = followLogs({
           client: { podLogs: () => new Promise(() => undefined) },
           pods: async () => (await lists.find(TIDE, { isRecent: true })).pods,
-          ...{ endsWithPods: false, idleMs: 15_000, clock, signal: leaving.signal, container: 'none' },
+          endsWithPods: false,
+          idleMs: 15_000,
+          clock,
+          signal: leaving.signal,
+          container: 'none',
           onNote: () => undefined,
         });
         for await (const _lines of batches) continue;
@@ -106,7 +114,9 @@ describe('PodLists', () => {
     const { pods } = await atOnce(clock, lists.find(TIDE, { isRecent: false }));
     expect(JSON.stringify(pods).length).toBeLessThan(500);
     expect(pods[0]?.status?.containerStatuses?.[0]).toMatchObject({
-      ...{ name: 'main', restartCount: 1, lastState: { terminated: { exitCode: 1 } } },
+      name: 'main',
+      restartCount: 1,
+      lastState: { terminated: { exitCode: 1 } },
     });
   });
 

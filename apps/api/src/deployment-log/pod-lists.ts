@@ -83,7 +83,9 @@ export class PodLists {
     const pods: Pod[] = [];
     if (pod !== undefined && !POD_NAME.test(pod)) return { pods, isCut: false };
     const pages = this.client.pages<Pod>(PODS, {
-      ...{ namespace, labelSelector, pageSize: PAGE_SIZE },
+      namespace,
+      labelSelector,
+      pageSize: PAGE_SIZE,
       ...(pod === undefined ? {} : { fieldSelector: `metadata.name=${pod}` }),
     });
     for await (const { items } of pages) {
@@ -119,7 +121,11 @@ function namesOf(containers: readonly PodContainer[] = []): readonly PodContaine
 
 function statesOf(statuses: readonly ContainerStatus[] = []): readonly ContainerStatus[] {
   return statuses.slice(0, MAX_CONTAINERS).map(({ name, ready, restartCount, state, lastState }) => ({
-    ...{ name, ready, restartCount, image: '', imageID: '' },
+    name,
+    ready,
+    restartCount,
+    image: '',
+    imageID: '',
     state: kindOf(state),
     lastState: kindOf(lastState),
   }));

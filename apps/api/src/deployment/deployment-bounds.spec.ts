@@ -5,12 +5,23 @@ import { testApi } from '../testdata/test-api.js';
 
 /** The most that each field of a resource spec takes. */
 const MOST: Readonly<Record<string, number>> = {
-  ...{ cpu: 8, cpu_limit: 16, queue_cpu: 8, queue_cpu_limit: 16 },
-  ...{ memory_mb: 1_048_576, memory_limit_mb: 1_048_576, cache_memory_mb: 1_048_576 },
-  ...{ queue_memory_mb: 1_048_576, queue_memory_limit_mb: 1_048_576 },
-  ...{ db_memory_mb: 1_048_576, db_memory_limit_mb: 1_048_576 },
-  ...{ min_scale: 1000, max_scale: 1000, queue_min_scale: 1000, queue_max_scale: 1000 },
-  ...{ db_storage_gi: 65_536, db_max_connections: 10_000 },
+  cpu: 8,
+  cpu_limit: 16,
+  queue_cpu: 8,
+  queue_cpu_limit: 16,
+  memory_mb: 1_048_576,
+  memory_limit_mb: 1_048_576,
+  cache_memory_mb: 1_048_576,
+  queue_memory_mb: 1_048_576,
+  queue_memory_limit_mb: 1_048_576,
+  db_memory_mb: 1_048_576,
+  db_memory_limit_mb: 1_048_576,
+  min_scale: 1000,
+  max_scale: 1000,
+  queue_min_scale: 1000,
+  queue_max_scale: 1000,
+  db_storage_gi: 65_536,
+  db_max_connections: 10_000,
 };
 
 /** The same for fields beside it. */
@@ -56,7 +67,9 @@ describe('the filters of deployments', () => {
       expect(
         (
           await tenant.call('POST', '/v2/deployments', {
-            ...{ name: `of-${deployment_type ?? 'none'}`, source: 'git_host', secrets: [] },
+            name: `of-${deployment_type ?? 'none'}`,
+            source: 'git_host',
+            secrets: [],
             source_config: { repo_url: 'https://git.example.org/a.git', deployment_type },
             source_revision_config: { graph_config_path: 'langgraph.json' },
           })

@@ -92,7 +92,9 @@ const RULES = Symbol('DeploymentRules');
         clock: Clock,
       ) =>
         new PushHooks({
-          ...{ client, deployments, workspaces },
+          client,
+          deployments,
+          workspaces,
           wrongSignatures: new WrongKeys({ perMinute, chancesPerSecond: 5, called: 'signature', clock }),
           pace: new TokenBuckets({ ...PUSHES, most: MAX_INTEGRATIONS, clock }),
         }),

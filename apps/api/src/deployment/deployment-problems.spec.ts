@@ -7,7 +7,9 @@ import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
 
 const gitBody = (repository: string) => ({
-  ...{ name: `git-${randomUUID()}`, source: 'git_host', secrets: [] },
+  name: `git-${randomUUID()}`,
+  source: 'git_host',
+  secrets: [],
   source_config: { repo_url: repository },
   source_revision_config: { repo_ref: 'refs/tags/v1.2.x/y', graph_config_path: 'a/..b/langgraph.json' },
 });
@@ -389,7 +391,8 @@ describe('a request for a deployment', () => {
     ],
   ])('refuses %s, which would never run', async (_what, config, problem, sentence) => {
     const body = deploymentBody({
-      ...{ source: 'external_image', source_revision_config: { image_uri: 'local/a' } },
+      source: 'external_image',
+      source_revision_config: { image_uri: 'local/a' },
       source_config: config,
     });
     const answer = await tenant.call('POST', '/v2/deployments', body);
@@ -400,7 +403,8 @@ describe('a request for a deployment', () => {
   it('refuses a listener that does not exist, and takes the namespace of the workspace', async () => {
     const body = (source_config: object) =>
       deploymentBody({
-        ...{ source: 'external_image', source_revision_config: { image_uri: 'local/a' } },
+        source: 'external_image',
+        source_revision_config: { image_uri: 'local/a' },
         source_config,
       });
     const listener_id = randomUUID();

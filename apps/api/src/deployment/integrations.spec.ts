@@ -57,7 +57,9 @@ describe('git integrations by REST', () => {
     const other = await api.workspace();
     const deploy = (who: typeof tenant, integration_id: string, host = 'git.example.org') =>
       who.call('POST', '/v2/deployments', {
-        ...{ name: `git-${randomUUID()}`, source: 'git_host', secrets: [] },
+        name: `git-${randomUUID()}`,
+        source: 'git_host',
+        secrets: [],
         source_config: { repo_url: `https://${host}/team/agent.git`, integration_id },
         source_revision_config: { graph_config_path: 'langgraph.json' },
       });

@@ -59,7 +59,9 @@ export class Integrations {
     const { name, host, token, username, ca_certificate: ca } = request;
     const id = randomUUID();
     const value = formatGitIntegration({
-      ...{ name, host: host.toLowerCase(), token },
+      name,
+      host: host.toLowerCase(),
+      token,
       ...(username ? { username } : {}),
       ...(ca ? { ca } : {}),
     });

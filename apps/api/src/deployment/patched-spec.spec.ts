@@ -19,16 +19,26 @@ const containers = fc.array(container, { maxLength: 2 });
 /** Any of the fields that change the running container, each with its own values. */
 const resourceSpec: fc.Arbitrary<ResourceSpecRequest> = fc
   .record({
-    ...{ min_scale: maybe(scale), max_scale: maybe(scale) },
-    ...{ queue_min_scale: maybe(scale), queue_max_scale: maybe(scale) },
-    ...{ cpu: maybe(cores), cpu_limit: maybe(cores), queue_cpu: maybe(cores), queue_cpu_limit: maybe(cores) },
-    ...{ memory_mb: maybe(memory), memory_limit_mb: maybe(memory) },
-    ...{ queue_memory_mb: maybe(memory), queue_memory_limit_mb: maybe(memory) },
-    ...{ labels: maybe(names), annotations: maybe(names), service_account_name: maybe(name) },
+    min_scale: maybe(scale),
+    max_scale: maybe(scale),
+    queue_min_scale: maybe(scale),
+    queue_max_scale: maybe(scale),
+    cpu: maybe(cores),
+    cpu_limit: maybe(cores),
+    queue_cpu: maybe(cores),
+    queue_cpu_limit: maybe(cores),
+    memory_mb: maybe(memory),
+    memory_limit_mb: maybe(memory),
+    queue_memory_mb: maybe(memory),
+    queue_memory_limit_mb: maybe(memory),
+    labels: maybe(names),
+    annotations: maybe(names),
+    service_account_name: maybe(name),
     image_pull_secrets: maybe(fc.array(fc.record({ name }), { maxLength: 2 })),
     volumes: maybe(fc.array(fc.record({ name, emptyDir: fc.constant({}) }), { maxLength: 2 })),
     volume_mounts: maybe(fc.array(fc.record({ name, mountPath: name }), { maxLength: 2 })),
-    ...{ init_containers: maybe(containers), sidecars: maybe(containers) },
+    init_containers: maybe(containers),
+    sidecars: maybe(containers),
   })
   .map((fields) => fields as ResourceSpecRequest);
 
@@ -36,7 +46,9 @@ const LINKS = { revision: { id: 'r', at: '2026-05-01T00:00:00Z' }, secretName: u
 
 function created(resource_spec: ResourceSpecRequest): AgentDeploymentSpec {
   const request = {
-    ...{ name: 'a', source: 'external_image', source_config: { resource_spec } },
+    name: 'a',
+    source: 'external_image',
+    source_config: { resource_spec },
     source_revision_config: { image_uri: 'example.org/a:1' },
   } as CreateDeploymentRequest;
   return buildSpec(request, { ...LINKS, listenerName: undefined }) as AgentDeploymentSpec;
@@ -50,8 +62,15 @@ function builtOf(wanted: ResourceSpec | undefined): string {
   const revision = {
     metadata: { name: 'a-00001', namespace: 'ws', uid: 'u' },
     spec: {
-      ...{ deploymentName: 'a', deploymentWireName: 'a', tenantId: 't', number: 1, listenerName: 'default' },
-      ...{ source: 'external_image', envSecretName: 'e', databaseSecretName: 'd', platformSecretName: 'p' },
+      deploymentName: 'a',
+      deploymentWireName: 'a',
+      tenantId: 't',
+      number: 1,
+      listenerName: 'default',
+      source: 'external_image',
+      envSecretName: 'e',
+      databaseSecretName: 'd',
+      platformSecretName: 'p',
       ...(wanted ? { resourceSpec: wanted } : {}),
     },
     status: { image: 'example.org/a:1' },

@@ -34,8 +34,10 @@ export class PushHooksController {
   ): Promise<HeardPushAnswer> {
     const { headers, body } = request;
     const woken = await this.hooks.hear({
-      ...{ integrationId, tenantId },
-      ...{ address: clientAddress(request), headers },
+      integrationId,
+      tenantId,
+      address: clientAddress(request),
+      headers,
       body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
     });
     return { woken };

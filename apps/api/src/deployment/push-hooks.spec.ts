@@ -40,7 +40,9 @@ describe('webhooks of git hosts', () => {
 
   const deploy = async (name: string, revision: object, config: object = {}): Promise<void> => {
     const answer = await tenant.call('POST', '/v2/deployments', {
-      ...{ name, source: 'git_host', secrets: [] },
+      name,
+      source: 'git_host',
+      secrets: [],
       source_config: { repo_url: REPOSITORY, integration_id: id, build_on_push: true, ...config },
       source_revision_config: { graph_config_path: 'langgraph.json', ...revision },
     });
@@ -73,8 +75,11 @@ describe('webhooks of git hosts', () => {
     expect(await call(repeated, body)).toEqual({ status: 202, json: { woken: 2 } });
     const mark = await waitFor(async () => (await heard())['main-branch']);
     expect(await heard()).toEqual({
-      ...{ 'main-branch': mark, 'default-branch': mark },
-      ...{ 'other-branch': undefined, 'not-followed': undefined, 'other-repository': undefined },
+      'main-branch': mark,
+      'default-branch': mark,
+      'other-branch': undefined,
+      'not-followed': undefined,
+      'other-repository': undefined,
     });
     expect(await call(repeated, body)).toEqual({ status: 202, json: { woken: 2 } });
     expect((await heard())['main-branch']).toBe(mark);
@@ -86,7 +91,8 @@ describe('webhooks of git hosts', () => {
   it('takes a form, the default of GitHub', async () => {
     const body = new URLSearchParams({ payload: JSON.stringify(push()) }).toString();
     const headers = {
-      ...{ 'content-type': 'application/x-www-form-urlencoded', 'x-github-event': 'push' },
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-github-event': 'push',
       'x-hub-signature-256': `sha256=${hmac(body)}`,
     };
     expect(await call(headers, body)).toEqual({ status: 202, json: { woken: 2 } });
@@ -147,7 +153,8 @@ describe('webhooks of git hosts', () => {
     expect(made.json.secret).toMatch(/^[\w-]{43}$/);
     const body = JSON.stringify(push());
     const headers = (secret: string) => ({
-      ...{ 'x-github-event': 'push', 'x-hub-signature-256': `sha256=${hmac(body, secret)}` },
+      'x-github-event': 'push',
+      'x-hub-signature-256': `sha256=${hmac(body, secret)}`,
     });
     expect((await call(headers(SECRET), body)).status).toBe(401);
     expect((await call(headers(made.json.secret), body)).status).toBe(202);

@@ -49,8 +49,11 @@ describe('renderRevision', () => {
       spec: {},
       status: {
         conditions: types.map((word) => ({
-          ...{ type: word.replace('!', ''), status: word.startsWith('!') ? 'False' : 'True' },
-          ...{ reason: 'Because', message: word, lastTransitionTime: '' },
+          type: word.replace('!', ''),
+          status: word.startsWith('!') ? 'False' : 'True',
+          reason: 'Because',
+          message: word,
+          lastTransitionTime: '',
         })),
       },
     }) as unknown as AgentRevision;
@@ -81,8 +84,11 @@ describe('renderPendingRevision', () => {
       spec: { source: 'internal_image', sourceRevisionConfig: { imageUri: 'x' } },
       status: {
         conditions: ['RevisionReady', 'Ready'].map((type) => ({
-          ...{ type, status: 'False', observedGeneration },
-          ...{ reason: 'ReservedEnvironment', message: 'remove AGENTPLANE_X' },
+          type,
+          status: 'False',
+          observedGeneration,
+          reason: 'ReservedEnvironment',
+          message: 'remove AGENTPLANE_X',
         })),
       },
     }) as unknown as AgentDeployment;

@@ -52,7 +52,8 @@ describe('the revisions of a deployment', () => {
     const deploymentId = path.split('/')[3] ?? '';
     const revision = {
       metadata: {
-        ...{ name: `${name}-0000${number}`, creationTimestamp: '2026-01-02T00:00:00Z' },
+        name: `${name}-0000${number}`,
+        creationTimestamp: '2026-01-02T00:00:00Z',
         annotations: { [ANNOTATION.id]: id },
       },
       spec: { source: 'internal_image', imageUri: 'sample-agent', number, ...more.spec },
@@ -64,7 +65,10 @@ describe('the revisions of a deployment', () => {
     return id;
   }
   const FAILED = {
-    ...{ type: 'Failed', status: 'True', reason: 'GraphLoadFailed', message: 'no such file' },
+    type: 'Failed',
+    status: 'True',
+    reason: 'GraphLoadFailed',
+    message: 'no such file',
     lastTransitionTime: '2026-01-02T00:00:09Z',
   };
 
@@ -107,8 +111,13 @@ describe('the revisions of a deployment', () => {
     expect(await ids('status=DEPLOY_FAILED&limit=1&offset=1')).toEqual(archived.slice(1, 2));
     const [one = ''] = archived;
     expect((await tenant.call('GET', `${path}/${one.toUpperCase()}`)).json).toMatchObject({
-      ...{ id: one, archived: true, status: 'DEPLOY_FAILED', status_reason: 'GraphLoadFailed' },
-      ...{ created_at: '2026-01-02T00:00:00Z', updated_at: '2026-01-02T00:00:09Z', source: 'internal_image' },
+      id: one,
+      archived: true,
+      status: 'DEPLOY_FAILED',
+      status_reason: 'GraphLoadFailed',
+      created_at: '2026-01-02T00:00:00Z',
+      updated_at: '2026-01-02T00:00:09Z',
+      source: 'internal_image',
       source_revision_config: { image_uri: 'sample-agent' },
     });
     const other = await api.workspace();

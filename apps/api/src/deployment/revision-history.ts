@@ -76,8 +76,10 @@ export class RevisionHistory {
     // archived revisions before this index cannot be in the part: at most all held ones come before them
     const first = Math.max(0, offset - wanted.length);
     const archived = await this.archive.list(ownerOf(tenantId, deployment), {
-      ...{ status, except: idsOf(held) },
-      ...{ offset: first, limit: offset + limit - first },
+      status,
+      except: idsOf(held),
+      offset: first,
+      limit: offset + limit - first,
     });
     return [...wanted, ...archived.map(ofArchive)]
       .sort((a, b) => b.revision.spec.number - a.revision.spec.number)

@@ -69,7 +69,12 @@ const BYTES_EACH = 1_000;
  */
 export function heldBytes(found: readonly StoredFeedback[]): number {
   const texts = found.flatMap(({ value, correction, comment, source, config, extra }) => [
-    ...[value, correction, comment, source, config, extra],
+    value,
+    correction,
+    comment,
+    source,
+    config,
+    extra,
   ]);
   return texts.reduce((sum, text) => sum + 4 * (text?.length ?? 0), 2 * BYTES_EACH * found.length);
 }

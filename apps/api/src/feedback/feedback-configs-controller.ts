@@ -30,10 +30,14 @@ export class FeedbackConfigAnswer {
 
 function render(tenantId: string, found: FeedbackConfig): FeedbackConfigAnswer {
   return {
-    ...{ id: found.id, tenant_id: tenantId, feedback_key: found.key },
+    id: found.id,
+    tenant_id: tenantId,
+    feedback_key: found.key,
     feedback_config: parseJson(found.config),
     is_lower_score_better: found.isLowerScoreBetter,
-    ...{ is_enforced: false, is_first: true, is_deleted: false },
+    is_enforced: false,
+    is_first: true,
+    is_deleted: false,
     modified_at: formatInstant(found.modifiedAt),
   };
 }

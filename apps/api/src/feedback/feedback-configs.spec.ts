@@ -31,8 +31,10 @@ describe('a feedback configuration', () => {
     const options = { feedbackKey: 'rating', feedbackConfig: RANGE };
     const made = await client.createFeedbackConfig(options);
     expect(made).toMatchObject({
-      ...{ feedback_key: 'rating', feedback_config: { type: 'continuous', min: 0, max: 5 } },
-      ...{ tenant_id: tenant.tenantId, is_lower_score_better: false },
+      feedback_key: 'rating',
+      feedback_config: { type: 'continuous', min: 0, max: 5 },
+      tenant_id: tenant.tenantId,
+      is_lower_score_better: false,
     });
     expect(await client.createFeedbackConfig(options)).toEqual(made);
     await expect(
@@ -73,7 +75,8 @@ describe('a feedback configuration', () => {
     const categories = [0, 1].map((value) => ({ value }));
     const feedback_key = randomUUID();
     await tenant.call('POST', '/feedback-configs', {
-      ...{ feedback_key, feedback_config: { type: 'categorical', categories } },
+      feedback_key,
+      feedback_config: { type: 'categorical', categories },
     });
     await Promise.all(
       [2, 3, 4, 5].map((value) =>

@@ -23,7 +23,9 @@ export class FeedbackConfigurations {
       throw refused('is_enforced', 'enforced configurations are not supported; leave it out');
     const content = contentOf(request.feedback_config);
     const made = await this.store.feedbackConfigs.ensure(tenantId, {
-      ...{ key, config: JSON.stringify(content), isLowerScoreBetter: isLower ?? false },
+      key,
+      config: JSON.stringify(content),
+      isLowerScoreBetter: isLower ?? false,
     });
     const isSame =
       isDeepStrictEqual(parseJson(made.config), parseJson(JSON.stringify(content))) &&

@@ -41,20 +41,38 @@ describe('feedback of the JavaScript client', () => {
     const run = await sendRun();
     const [sessionId, experiment] = [await projectId('judged'), randomUUID()];
     const made = await sdk().createFeedback(run.id, 'helpful', {
-      ...{ score: 0.123456, value: 'good', comment: 'fine', correction: { text: 'better' }, sessionId },
-      ...{ sourceInfo: { judge: 'x' }, feedbackSourceType: 'model', sourceRunId: randomUUID() },
+      score: 0.123456,
+      value: 'good',
+      comment: 'fine',
+      correction: { text: 'better' },
+      sessionId,
+      sourceInfo: { judge: 'x' },
+      feedbackSourceType: 'model',
+      sourceRunId: randomUUID(),
       feedbackConfig: { type: 'continuous', min: 0, max: 1, categories: null },
       comparativeExperimentId: experiment,
     });
     const read = await sdk().readFeedback(made.id);
     expect(read).toEqual({
-      ...{ id: made.id, run_id: run.id, trace_id: run.id, session_id: sessionId, key: 'helpful' },
-      ...{ start_time: run.start_time, score: 0.1235, value: 'good', comment: 'fine' },
-      ...{ correction: { text: 'better' }, feedback_source: made.feedback_source },
+      id: made.id,
+      run_id: run.id,
+      trace_id: run.id,
+      session_id: sessionId,
+      key: 'helpful',
+      start_time: run.start_time,
+      score: 0.1235,
+      value: 'good',
+      comment: 'fine',
+      correction: { text: 'better' },
+      feedback_source: made.feedback_source,
       feedback_config: { type: 'continuous', min: 0, max: 1, categories: null },
       comparative_experiment_id: experiment,
-      ...{ feedback_group_id: null, extra: null, error: null, extend_trace_retention: null },
-      ...{ created_at: expect.any(String), modified_at: expect.any(String) },
+      feedback_group_id: null,
+      extra: null,
+      error: null,
+      extend_trace_retention: null,
+      created_at: expect.any(String),
+      modified_at: expect.any(String),
     });
     await sdk().updateFeedback(made.id, { score: 1, comment: 'changed' });
     expect(await sdk().readFeedback(made.id)).toMatchObject({ score: 1, comment: 'changed', value: 'good' });
@@ -107,26 +125,29 @@ describe('POST /feedback', () => {
   it('keeps every member that the Python client sends', async () => {
     const run = await sendRun();
     const body = {
-      ...{
-        id: randomUUID(),
-        run_id: run.id,
-        trace_id: run.id,
-        key: 'k',
-        created_at: '2026-01-02T03:04:05.123456Z',
-      },
-      ...{ modified_at: '2026-01-02T03:04:05Z', score: 1, value: null, comment: null, correction: null },
+      id: randomUUID(),
+      run_id: run.id,
+      trace_id: run.id,
+      key: 'k',
+      created_at: '2026-01-02T03:04:05.123456Z',
+      modified_at: '2026-01-02T03:04:05Z',
+      score: 1,
+      value: null,
+      comment: null,
+      correction: null,
       feedback_source: {
         type: 'model',
         metadata: { __run: { run_id: run.id } },
         user_id: 'u',
         user_name: 'n',
       },
-      ...{
-        session_id: await projectId('judged'),
-        start_time: run.start_time,
-        feedback_group_id: randomUUID(),
-      },
-      ...{ comparative_experiment_id: null, extra: { a: 1 }, error: false, extend_trace_retention: true },
+      session_id: await projectId('judged'),
+      start_time: run.start_time,
+      feedback_group_id: randomUUID(),
+      comparative_experiment_id: null,
+      extra: { a: 1 },
+      error: false,
+      extend_trace_retention: true,
       feedback_config: null,
     };
     const { modified_at: _, ...kept } = body;
@@ -186,7 +207,9 @@ describe('POST /feedback', () => {
     expect(json).toMatchObject({ run_id: id, trace_id: id, session_id: null, start_time: null });
     await sendRun({ id, trace_id: id });
     expect((await tenant.call('GET', `/feedback/${json.id}`)).json).toMatchObject({
-      ...{ run_id: id, trace_id: id, session_id: await projectId('judged') },
+      run_id: id,
+      trace_id: id,
+      session_id: await projectId('judged'),
       start_time: '2026-11-20T10:00:00.123456Z',
     });
   });
@@ -367,7 +390,10 @@ describe('extend_trace_retention', () => {
     expect((await judge({ run_id: other.id, key: 'k', extend_trace_retention: true })).status).toBe(200);
     await sdk().createFeedback({ runId: left.id, key: 'k', extendTraceRetention: false } as never);
     expect([await tierOf(kept), await tierOf(child), await tierOf(other), await tierOf(left)]).toEqual([
-      ...['longlived', 'longlived', 'longlived', 'shortlived'],
+      'longlived',
+      'longlived',
+      'longlived',
+      'shortlived',
     ]);
   });
 
@@ -393,8 +419,17 @@ describe('extend_trace_retention', () => {
 
 describe('feedback_stats', () => {
   const stats = (more: object) => ({
-    ...{ n: 0, avg: null, stdev: null, min: null, max: null, errors: 0 },
-    ...{ values: {}, comments: [], sources: ['api'], contains_thread_feedback: false, ...more },
+    n: 0,
+    avg: null,
+    stdev: null,
+    min: null,
+    max: null,
+    errors: 0,
+    values: {},
+    comments: [],
+    sources: ['api'],
+    contains_thread_feedback: false,
+    ...more,
   });
 
   it('sums up what was said of a run, on every wire', async () => {
@@ -414,8 +449,13 @@ describe('feedback_stats', () => {
       label: stats({ n: 3, values: { good: 2 }, errors: 1 }),
       note: stats({ comments: ['only this'] }),
       score: stats({
-        ...{ n: 2, avg: 0.625, stdev: expect.closeTo(0.5303, 4), min: 0.25, max: 1 },
-        ...{ comments: ['second', 'first'], sources: ['api', 'model'] },
+        n: 2,
+        avg: 0.625,
+        stdev: expect.closeTo(0.5303, 4),
+        min: 0.25,
+        max: 1,
+        comments: ['second', 'first'],
+        sources: ['api', 'model'],
       }),
     };
     expect((await tenant.call('GET', `/runs/${run.id}`)).json.feedback_stats).toEqual(expected);

@@ -31,7 +31,8 @@ export class Feedback {
   async update(caller: Caller, id: string, request: UpdateFeedbackRequest): Promise<StoredFeedback> {
     const { score, comment } = request;
     const change: FeedbackChange = {
-      ...{ score, comment },
+      score,
+      comment,
       value: text(request.value),
       correction: text(request.correction),
       config: text(request.feedback_config),

@@ -54,7 +54,8 @@ export class PresignedController {
     const address = this.#address(request);
     const minted = await this.presigned.mint(caller, requests, Array.isArray(body));
     const answers = minted.map(({ id, token, expiresAt }) => ({
-      ...{ id, url: `${address}${token}` },
+      id,
+      url: `${address}${token}`,
       expires_at: expiresAt.toISOString(),
     }));
     return Array.isArray(body) ? answers : answers[0];
@@ -69,7 +70,8 @@ export class PresignedController {
   ): Promise<FeedbackTokenAnswer[]> {
     const tokens = await this.presigned.list(caller, runId.toLowerCase(), { limit, offset });
     return tokens.map(({ id, expiresAt }) => ({
-      ...{ id, url: `${this.#address(request)}${HIDDEN}` },
+      id,
+      url: `${this.#address(request)}${HIDDEN}`,
       expires_at: expiresAt.toISOString(),
     }));
   }

@@ -81,15 +81,24 @@ export class PresignedFeedback {
     const { tenantId, runId, projectId, key, config } = grant;
     const feedback = {
       id: grant.feedbackId ?? randomUUID(),
-      ...{ runId, traceId: undefined, projectId: undefined, startTime: undefined, createdAt: undefined },
-      ...{ key, config, place: ['body'] },
+      runId,
+      traceId: undefined,
+      projectId: undefined,
+      startTime: undefined,
+      createdAt: undefined,
+      key,
+      config,
+      place: ['body'],
       score: said.score ?? undefined,
       value: jsonText(said.value),
       correction: jsonText(said.correction),
       comment: said.comment ?? undefined,
       source: JSON.stringify({ type: 'api', metadata: said.metadata ?? {} }),
-      ...{ extra: undefined, isError: undefined, extendsRetention: undefined },
-      ...{ comparativeExperimentId: undefined, feedbackGroupId: undefined },
+      extra: undefined,
+      isError: undefined,
+      extendsRetention: undefined,
+      comparativeExperimentId: undefined,
+      feedbackGroupId: undefined,
     };
     const own = projectId === undefined ? undefined : { id: projectId, name: 'its own' };
     await this.store.feedback.create(tenantId, feedback, own);

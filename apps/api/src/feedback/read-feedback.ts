@@ -42,7 +42,10 @@ export function newFeedback(
   const { feedback_config: config, feedbackConfig } = request;
   return {
     id: id(request.id) ?? randomUUID(),
-    ...{ runId, traceId, projectId, place },
+    runId,
+    traceId,
+    projectId,
+    place,
     startTime: instant(request.start_time),
     createdAt: instant(request.created_at),
     key: request.key,

@@ -144,7 +144,10 @@ describe('api-key routes', () => {
 
   it('refuses the routes of keys to the key of a deployment, and keeps that key', async () => {
     const own = await api.store.apiKeys.mint(tenant.tenantId, {
-      ...{ name: 'agent', scope: 'deployment', deployment: 'agent', project: 'agent' },
+      name: 'agent',
+      scope: 'deployment',
+      deployment: 'agent',
+      project: 'agent',
     });
     const headers = { 'x-api-key': own.key };
     expect((await tenant.call('GET', PATH, undefined, headers)).status).toBe(403);

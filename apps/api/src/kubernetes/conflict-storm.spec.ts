@@ -23,7 +23,8 @@ describe('writers of one resource', () => {
     const { client } = api;
     const informers = new Informers({ client, log: createLogger('test', 'silent') });
     const home = new ResourceHome(client, informers.of(REF, { namespace: tenant.namespace }), {
-      ...{ clock: systemClock, random: Math.random },
+      clock: systemClock,
+      random: Math.random,
     });
     informers.start();
     await informers.synced();

@@ -66,8 +66,11 @@ async function send(body: Buffer | object, sending: Sending = {}) {
 
 const requestOf = (...spans: readonly object[]) => ({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
 const spanOf = (more: object = {}) => ({
-  ...{ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex'), name: 'span' },
-  ...{ startTimeUnixNano: '1763640000000000000', endTimeUnixNano: '1763640001000000000' },
+  traceId: randomBytes(16).toString('hex'),
+  spanId: randomBytes(8).toString('hex'),
+  name: 'span',
+  startTimeUnixNano: '1763640000000000000',
+  endTimeUnixNano: '1763640001000000000',
   ...more,
 });
 /** Field 1 of each of the spans of a request that holds one span alone: 16 bytes of trace, 8 of span. */
@@ -135,14 +138,29 @@ describe('POST of spans', () => {
     ];
     const scope = { scope: { name: 'shop', version: '1.2' } };
     expect(root).toMatchObject({
-      ...{ name: 'agent', run_type: 'chain', status: 'success', trace_id: ids.trace, error: null },
-      ...{ parent_run_id: null, parent_run_ids: [], dotted_order: orders[0], session_id: project.id },
+      name: 'agent',
+      run_type: 'chain',
+      status: 'success',
+      trace_id: ids.trace,
+      error: null,
+      parent_run_id: null,
+      parent_run_ids: [],
+      dotted_order: orders[0],
+      session_id: project.id,
       extra: { metadata: { 'service.name': kind }, otel: scope },
     });
     expect(call).toMatchObject({
-      ...{ name: 'call', run_type: 'llm', status: 'success', trace_id: ids.trace, dotted_order: orders[1] },
-      ...{ parent_run_id: ids.rootId, parent_run_ids: [ids.rootId], session_id: project.id },
-      ...{ prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+      name: 'call',
+      run_type: 'llm',
+      status: 'success',
+      trace_id: ids.trace,
+      dotted_order: orders[1],
+      parent_run_id: ids.rootId,
+      parent_run_ids: [ids.rootId],
+      session_id: project.id,
+      prompt_tokens: 3,
+      completion_tokens: 4,
+      total_tokens: 7,
       inputs: { messages: [{ role: 'user', content: 'Grüezi 🙂' }] },
       outputs: { messages: [{ content: 'Hi' }] },
       events: [{ name: 'cached', time: '2025-11-20T12:00:00.000003Z', kwargs: { hit: true } }],
@@ -152,8 +170,13 @@ describe('POST of spans', () => {
       },
     });
     expect(tool).toMatchObject({
-      ...{ name: 'look', run_type: 'tool', status: 'error', error: 'wrong', dotted_order: orders[2] },
-      ...{ parent_run_id: ids.callId, parent_run_ids: [ids.rootId, ids.callId] },
+      name: 'look',
+      run_type: 'tool',
+      status: 'error',
+      error: 'wrong',
+      dotted_order: orders[2],
+      parent_run_id: ids.callId,
+      parent_run_ids: [ids.rootId, ids.callId],
     });
     expect(Date.parse(tool.start_time)).toBe(Date.parse('2025-11-20T12:00:00.000Z'));
     const found = await tenant.call('POST', '/runs/query', { session: [project.id], trace: ids.trace });
@@ -366,12 +389,18 @@ describe('POST of spans', () => {
     const start = BigInt(/"start": *(\d+)/.exec(text)?.[1] ?? '');
     const [root, child] = [await read(runIdOf(sent.root)), await read(runIdOf(sent.child))];
     expect(root).toMatchObject({
-      ...{ name: 'agent', status: 'success', trace_id: uuidOf(sent.trace), parent_run_id: null },
-      ...{ start_time: expect.stringContaining(micros(start)) },
+      name: 'agent',
+      status: 'success',
+      trace_id: uuidOf(sent.trace),
+      parent_run_id: null,
+      start_time: expect.stringContaining(micros(start)),
       extra: { metadata: { 'service.name': 'shop' }, otel: { scope: { name: 'shop' } } },
     });
     expect(child).toMatchObject({
-      ...{ name: 'call', run_type: 'llm', parent_run_ids: [root.id], total_tokens: 7 },
+      name: 'call',
+      run_type: 'llm',
+      parent_run_ids: [root.id],
+      total_tokens: 7,
       inputs: { messages: [{ role: 'user', content: 'Grüezi 🙂' }] },
     });
     const { json } = await tenant.call('POST', '/runs/query', { session: [root.session_id], error: true });
@@ -388,13 +417,20 @@ describe('POST of spans', () => {
     const root = byName.get('agent') as { id: string; trace_id: string };
     expect(json.runs).toHaveLength(2);
     expect(root).toMatchObject({
-      ...{ run_type: 'chain', status: 'success', parent_run_id: null },
+      run_type: 'chain',
+      status: 'success',
+      parent_run_id: null,
       inputs: { text: 'Grüezi' },
       outputs: { trace: expect.any(String) },
     });
     expect(byName.get('call')).toMatchObject({
-      ...{ run_type: 'llm', status: 'success', tags: ['a', 'b'], total_tokens: 7 },
-      ...{ parent_run_id: root.id, parent_run_ids: [root.id], trace_id: root.trace_id },
+      run_type: 'llm',
+      status: 'success',
+      tags: ['a', 'b'],
+      total_tokens: 7,
+      parent_run_id: root.id,
+      parent_run_ids: [root.id],
+      trace_id: root.trace_id,
       inputs: { text: 'Grüezi' },
       outputs: { answer: 'Grüezi', usage_metadata: { input_tokens: 3, output_tokens: 4, total_tokens: 7 } },
       extra: { metadata: { ls_model_name: 'm' } },

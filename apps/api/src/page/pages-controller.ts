@@ -126,7 +126,8 @@ export class PagesController {
         .send(renderSignIn(path, 'The form came from another site. Enter the key here.'));
     try {
       const cookie = await this.sessions.begin(key.trim(), {
-        ...{ address: clientAddress(request), isTls: request.protocol === 'https' },
+        address: clientAddress(request),
+        isTls: request.protocol === 'https',
       });
       void reply
         .code(303)
@@ -182,7 +183,9 @@ export class PagesController {
     const page = await this.searches.page(caller, { ...asked, isAscending: true, limit: PAGE_RUNS }, hold);
     hold(PAGE_BYTES);
     return renderTracePage(page.runs, {
-      ...{ cursor: page.next && renderCursor(page.next), here: id, above: SIGN_OUT },
+      cursor: page.next && renderCursor(page.next),
+      here: id,
+      above: SIGN_OUT,
     });
   }
 

@@ -10,7 +10,11 @@ import { spanOf, treeOf } from './trace-tree.js';
 export const PAGE_RUNS = 500;
 /** Fields that are read for pages. */
 export const PAGE_FIELDS: RunFields = selectFields(RUN_FIELDS, [
-  ...['id', 'inputs', 'outputs', 'error', 'total_tokens'],
+  'id',
+  'inputs',
+  'outputs',
+  'error',
+  'total_tokens',
 ]);
 /** Memory of a page while it is made and sent: letters, then bytes. */
 export const PAGE_BYTES = 4 * MAX_PAGE;

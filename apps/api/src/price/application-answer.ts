@@ -34,21 +34,27 @@ function time(instant: Instant | undefined): string | null {
 
 export function renderApplication(one: PriceApplication): PriceApplicationAnswer {
   return {
-    ...{ id: one.id, session_id: one.projectId, start_time: time(one.from), end_time: time(one.to) },
-    ...{
-      status: one.completedAt === undefined ? 'pending' : 'completed',
-      reached_time: time(one.reachedTime),
-    },
-    ...{ runs_looked_at: one.lookedAt, runs_changed: one.changed, runs_without_price: one.withoutPrice },
-    ...{ requested_at: formatInstant(one.requestedAt), completed_at: time(one.completedAt) },
+    id: one.id,
+    session_id: one.projectId,
+    start_time: time(one.from),
+    end_time: time(one.to),
+    status: one.completedAt === undefined ? 'pending' : 'completed',
+    reached_time: time(one.reachedTime),
+    runs_looked_at: one.lookedAt,
+    runs_changed: one.changed,
+    runs_without_price: one.withoutPrice,
+    requested_at: formatInstant(one.requestedAt),
+    completed_at: time(one.completedAt),
     problem: one.problem ?? null,
   };
 }
 
 export function renderUnmatched(one: UnmatchedModel): UnmatchedModelAnswer {
   return {
-    ...{ model: one.model ?? null, provider: one.provider ?? null },
-    ...{ runs: one.runs, total_tokens: one.totalTokens },
+    model: one.model ?? null,
+    provider: one.provider ?? null,
+    runs: one.runs,
+    total_tokens: one.totalTokens,
     first_start_time: formatInstant(one.firstStartTime),
     last_start_time: formatInstant(one.lastStartTime),
   };

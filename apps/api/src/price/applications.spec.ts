@@ -9,7 +9,11 @@ describe('prices applied again', () => {
   it('names models without a price, and prices their runs when they have one', async () => {
     const [id, model] = [randomUUID(), 'house-1'];
     const run = {
-      ...{ id, trace_id: id, name: 'n', run_type: 'llm', session_name: 'p' },
+      id,
+      trace_id: id,
+      name: 'n',
+      run_type: 'llm',
+      session_name: 'p',
       start_time: new Date(Date.now() - 60_000).toISOString(),
       extra: { metadata: { ls_model_name: model, ls_provider: 'acme' } },
       outputs: { usage_metadata: { input_tokens: 3, output_tokens: 4 } },

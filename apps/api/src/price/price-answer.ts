@@ -33,15 +33,23 @@ function time(instant: Instant | undefined): string | null {
 
 export function renderPrice(tenantId: string, price: ModelPrice): PriceAnswer {
   return {
-    ...{ id: price.id, tenant_id: price.isOwn ? tenantId : null, name: price.name },
-    ...{ match_pattern: price.matchPattern, match_path: price.matchPath },
+    id: price.id,
+    tenant_id: price.isOwn ? tenantId : null,
+    name: price.name,
+    match_pattern: price.matchPattern,
+    match_path: price.matchPath,
     max_prompt_tokens: price.maxPromptTokens ?? null,
-    ...{ provider: price.provider ?? null, start_time: time(price.startTime) },
-    ...{ prompt_cost: price.promptCost, completion_cost: price.completionCost },
+    provider: price.provider ?? null,
+    start_time: time(price.startTime),
+    prompt_cost: price.promptCost,
+    completion_cost: price.completionCost,
     prompt_cost_details: price.promptCostDetails ?? null,
     completion_cost_details: price.completionCostDetails ?? null,
-    ...{ built_in: price.isBuiltIn, disabled: price.isDisabled },
-    ...{ sources: price.sources, read_on: price.readOn ?? null },
-    ...{ created_at: time(price.createdAt), updated_at: time(price.updatedAt) },
+    built_in: price.isBuiltIn,
+    disabled: price.isDisabled,
+    sources: price.sources,
+    read_on: price.readOn ?? null,
+    created_at: time(price.createdAt),
+    updated_at: time(price.updatedAt),
   };
 }

@@ -7,7 +7,10 @@ describe('the price table', () => {
   const { api, tenant } = testApi();
   const PATH = '/model-price-map';
   const row = (more: object = {}) => ({
-    ...{ name: 'house', match_pattern: '^house-', prompt_cost: '0.000001', completion_cost: 2e-6 },
+    name: 'house',
+    match_pattern: '^house-',
+    prompt_cost: '0.000001',
+    completion_cost: 2e-6,
     ...more,
   });
   const list = async (query = ''): Promise<PriceAnswer[]> =>
@@ -18,14 +21,17 @@ describe('the price table', () => {
     expect(shipped.length).toBeGreaterThan(20);
     for (const price of shipped)
       expect(price).toMatchObject({
-        ...{ built_in: true, disabled: false, tenant_id: null },
+        built_in: true,
+        disabled: false,
+        tenant_id: null,
         read_on: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
         sources: [expect.stringMatching(/^https:/), ...price.sources.slice(1)],
       });
     expect(new Set(shipped.map(({ id }) => id)).size).toBe(shipped.length);
     const [nano] = await list('?q=GPT-5-NANO');
     expect(nano).toMatchObject({
-      ...{ prompt_cost: '0.00000005', completion_cost: '0.0000004' },
+      prompt_cost: '0.00000005',
+      completion_cost: '0.0000004',
       prompt_cost_details: { cache_read: '0.000000005' },
     });
   });
@@ -34,16 +40,24 @@ describe('the price table', () => {
     const { status, json } = await tenant.call('POST', PATH, row({ provider: 'house' }));
     expect(status).toBe(200);
     expect(json).toMatchObject({
-      ...{ tenant_id: tenant.tenantId, built_in: false, disabled: false, sources: [], read_on: null },
+      tenant_id: tenant.tenantId,
+      built_in: false,
+      disabled: false,
+      sources: [],
+      read_on: null,
       match_path: ['model', 'model_name', 'model_id', 'model_path', 'endpoint_name'],
-      ...{ prompt_cost: '0.000001', completion_cost: '0.000002', start_time: null },
+      prompt_cost: '0.000001',
+      completion_cost: '0.000002',
+      start_time: null,
     });
     expect((await list())[0]).toEqual(json);
     const path = `${PATH}/${json.id}`;
     const start = { start_time: '2026-01-01T00:00:00Z', prompt_cost_details: { cache_read: 1e-9 } };
     const replaced = await tenant.call('PUT', path, row(start));
     expect(replaced.json).toMatchObject({
-      ...{ id: json.id, provider: null, start_time: '2026-01-01T00:00:00.000000Z' },
+      id: json.id,
+      provider: null,
+      start_time: '2026-01-01T00:00:00.000000Z',
       prompt_cost_details: { cache_read: '0.000000001' },
     });
     const disabled = await tenant.call('PUT', path, { disabled: true });

@@ -12,7 +12,9 @@ const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
 const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
 
 const USAGE = {
-  ...{ input_tokens: 1_000, output_tokens: 100, total_tokens: 1_100 },
+  input_tokens: 1_000,
+  output_tokens: 100,
+  total_tokens: 1_100,
   input_token_details: { cache_read: 400 },
 };
 /** 600 at 0.15, 400 at 0.075 and 100 at 0.6 dollars for a million. */
@@ -43,8 +45,10 @@ describe('pricing of runs', () => {
     const call = { prompt_cost: PROMPT_COST, completion_cost: COMPLETION_COST, total_cost: TOTAL_COST };
     const [mini] = (await tenant.call('GET', '/model-price-map?q=gpt-4o-mini')).json;
     const details = {
-      ...{ price_model_id: mini.id, prompt_cost_details: { cache_read: '0.00003' } },
-      ...{ prompt_token_details: { cache_read: 400 }, completion_cost_details: null },
+      price_model_id: mini.id,
+      prompt_cost_details: { cache_read: '0.00003' },
+      prompt_token_details: { cache_read: 400 },
+      completion_cost_details: null,
     };
     expect(costs('llm')).toMatchObject([
       { ...call, ...details },
@@ -64,7 +68,8 @@ describe('pricing of runs', () => {
     const selects = ['TOTAL_COST', 'PROMPT_COST_DETAILS', 'PROMPT_TOKEN_DETAILS', 'PRICE_MODEL_ID'];
     const v2 = { project_ids: [project.id], run_type: 'LLM', selects };
     expect((await tenant.call('POST', '/api/v2/runs/query', v2)).json.items[0]).toEqual({
-      ...{ total_cost: 0.00018, price_model_id: mini.id },
+      total_cost: 0.00018,
+      price_model_id: mini.id,
       prompt_cost_details: { raw: { cache_read: 0.00003 } },
       prompt_token_details: { raw: { cache_read: 400 } },
     });
@@ -87,8 +92,11 @@ describe('pricing of runs', () => {
   it('takes costs from the price table for spans of OpenTelemetry', async () => {
     const attribute = (key: string, value: object) => ({ key, value });
     const span = {
-      ...{ traceId: randomUUID().replaceAll('-', ''), spanId: 'b'.repeat(16), name: 'chat' },
-      ...{ startTimeUnixNano: `${Date.now() - 5_000}000000`, endTimeUnixNano: `${Date.now()}000000` },
+      traceId: randomUUID().replaceAll('-', ''),
+      spanId: 'b'.repeat(16),
+      name: 'chat',
+      startTimeUnixNano: `${Date.now() - 5_000}000000`,
+      endTimeUnixNano: `${Date.now()}000000`,
       attributes: [
         attribute('gen_ai.operation.name', { stringValue: 'chat' }),
         attribute('gen_ai.request.model', { stringValue: 'claude-sonnet-4-5-20250929' }),

@@ -31,7 +31,8 @@ export class ClientWords {
     if (!this.#isTrusted(peer)) return own;
     const word = (name: keyof typeof own): string | undefined => textOf(headers[name]) ?? own[name];
     return {
-      ...{ ...own, 'x-forwarded-for': this.#clientOf(headers, peer) },
+      ...own,
+      'x-forwarded-for': this.#clientOf(headers, peer),
       'x-forwarded-proto': word('x-forwarded-proto'),
       'x-forwarded-host': word('x-forwarded-host'),
       'x-forwarded-prefix': word('x-forwarded-prefix'),

@@ -63,7 +63,8 @@ describe('routes by host while the api drains', () => {
     const underWay = ask('one.agents', '/held');
     await once(agent, 'request');
     const upgrading = request({
-      ...{ host: LOOPBACK, port },
+      host: LOOPBACK,
+      port,
       headers: { host: 'one.agents', connection: 'upgrade', upgrade: 'echo' },
     });
     upgrading.end();

@@ -152,7 +152,8 @@ describe('routes by host', () => {
       source_config: { custom_url: `http://${HOST}:1/x` },
     };
     const taken = await other.call('POST', '/v2/deployments', {
-      ...{ ...body, source: 'external_image' },
+      ...body,
+      source: 'external_image',
       source_revision_config: { image_uri: 'local/x' },
     });
     expect([taken.status, taken.json.detail]).toEqual([409, expect.stringContaining(HOST)]);
@@ -167,7 +168,9 @@ describe('routes by host', () => {
     await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
       metadata: { namespace: other.namespace, name: 'thief' },
       spec: {
-        ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
+        source: 'external_image',
+        suspend: false,
+        revisionHistoryLimit: 10,
         sourceConfig: { customUrl: `https://${HOST}` },
         sourceRevisionConfig: { imageUri: 'local/x' },
       },
@@ -185,7 +188,9 @@ describe('routes by host', () => {
     const older = await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
       metadata: { namespace: other.namespace, name: 'older' },
       spec: {
-        ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
+        source: 'external_image',
+        suspend: false,
+        revisionHistoryLimit: 10,
         sourceConfig: {},
         sourceRevisionConfig: { imageUri: 'local/x' },
       },
@@ -219,7 +224,9 @@ describe('routes by host', () => {
 
   it('assigns a host to a deployment from git, which shows it', async () => {
     const made = await tenant.call('POST', '/v2/deployments', {
-      ...{ name: 'built', source: 'git_host', secrets: [] },
+      name: 'built',
+      source: 'git_host',
+      secrets: [],
       source_config: { repo_url: 'https://git.example.org/a.git' },
       source_revision_config: { graph_config_path: 'langgraph.json' },
     });
@@ -245,7 +252,9 @@ describe('routes by host', () => {
       await api.client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
         metadata: { namespace: tenant.namespace, name: `squatter-${label.length}` },
         spec: {
-          ...{ source: 'external_image', suspend: false, revisionHistoryLimit: 10 },
+          source: 'external_image',
+          suspend: false,
+          revisionHistoryLimit: 10,
           sourceConfig: { customUrl: `https://${label}.agents.test` },
           sourceRevisionConfig: { imageUri: 'local/x' },
         },

@@ -29,7 +29,8 @@ describe('limit of requests to deployments', () => {
     const address = `http://${LOOPBACK}:${portOf(agent)}`;
     const spec = { source: 'internal_image', sourceConfig: {}, sourceRevisionConfig: {} };
     return {
-      ...{ kind: 'deployment', address },
+      kind: 'deployment',
+      address,
       deployment: { metadata: { name: 'one', namespace }, spec } as never,
     };
   };

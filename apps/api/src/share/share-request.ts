@@ -67,7 +67,8 @@ function asList({ value }: { readonly value: unknown }): unknown {
 /** Body of `POST /api/v2/public/{share_token}/runs/query`. */
 export class SelectedSharedRunsRequest {
   @TextList({
-    ...{ maxSize: SELECTS.size, choices: [...SELECTS.keys()] },
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
     about: 'Fields to answer; ID alone when absent',
   })
   @Transform(asList)

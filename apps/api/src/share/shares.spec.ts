@@ -19,8 +19,14 @@ const at = '20260101T000000000000Z';
 let client: Client;
 
 const runOf = (id: string, more: object = {}) => ({
-  ...{ id, trace_id: id, dotted_order: `${at}${id}`, name: HOSTILE, run_type: 'chain' },
-  ...{ start_time: '2026-01-01T00:00:00Z', session_name: 'p', inputs: { text: HOSTILE, n: 1.0 } },
+  id,
+  trace_id: id,
+  dotted_order: `${at}${id}`,
+  name: HOSTILE,
+  run_type: 'chain',
+  start_time: '2026-01-01T00:00:00Z',
+  session_name: 'p',
+  inputs: { text: HOSTILE, n: 1.0 },
   ...more,
 });
 
@@ -36,8 +42,11 @@ async function open(path: string, body?: object) {
 beforeAll(async () => {
   client = new Client({ apiUrl: api.url, apiKey: tenant.key, webUrl: api.url, autoBatchTracing: false });
   const below = {
-    ...{ trace_id: root, parent_run_id: root, dotted_order: `${at}${root}.${at}${child}` },
-    ...{ error: HOSTILE, outputs: { text: 'x'.repeat(30_000) } },
+    trace_id: root,
+    parent_run_id: root,
+    dotted_order: `${at}${root}.${at}${child}`,
+    error: HOSTILE,
+    outputs: { text: 'x'.repeat(30_000) },
   };
   const post = [runOf(root), runOf(child, below), runOf(other)];
   await tenant.call('POST', '/runs/batch', { post, patch: [] });

@@ -36,13 +36,23 @@ function traceOf(n: number): object[] {
   const thread = n < 12 ? 'first' : n < 18 ? 'second' : undefined;
   return [
     run({
-      ...{ id, name: `turn ${n}`, run_type: 'chain', end_time: iso(startMs + (n + 1) * 1_000) },
-      ...{ inputs: { question: n }, outputs: { answer: n }, error: n % 10 === 3 ? 'it failed' : null },
+      id,
+      name: `turn ${n}`,
+      run_type: 'chain',
+      end_time: iso(startMs + (n + 1) * 1_000),
+      inputs: { question: n },
+      outputs: { answer: n },
+      error: n % 10 === 3 ? 'it failed' : null,
       extra: { metadata: thread === undefined ? {} : { thread_id: thread } },
     }),
     run({
-      ...{ id: call, name: 'model', run_type: 'llm', parent_run_id: id, end_time: iso(startMs + 500) },
-      ...{ outputs: { usage_metadata: usage }, events: [{ name: 'new_token', time: iso(startMs + 200) }] },
+      id: call,
+      name: 'model',
+      run_type: 'llm',
+      parent_run_id: id,
+      end_time: iso(startMs + 500),
+      outputs: { usage_metadata: usage },
+      events: [{ name: 'new_token', time: iso(startMs + 200) }],
     }),
   ];
 }
@@ -64,8 +74,13 @@ describe('statistics by the clients', () => {
   it('adds up the traces of a project', async () => {
     const stats = await client.getRunStats({ projectNames: ['demo'], isRoot: true });
     expect(stats).toMatchObject({
-      ...{ run_count: TRACES, error_rate: 0.1, total_tokens: TOKENS, prompt_tokens: TRACES * 10 },
-      ...{ total_cost: '0.3', prompt_cost: '0.2', run_facets: [] },
+      run_count: TRACES,
+      error_rate: 0.1,
+      total_tokens: TOKENS,
+      prompt_tokens: TRACES * 10,
+      total_cost: '0.3',
+      prompt_cost: '0.2',
+      run_facets: [],
       last_run_start_time: iso(BEGAN + (TRACES - 1) * 60_000).replace('.000Z', '.000000Z'),
     });
     expect(Math.abs(stats.latency_p50 / 10.5 - 1)).toBeLessThan(0.008);
@@ -81,7 +96,11 @@ describe('statistics by the clients', () => {
     const late = { projectNames: ['demo'], startTime: iso(BEGAN + 10 * 60_000) };
     expect(await client.getRunStats(late)).toMatchObject({ run_count: 20 });
     expect(await client.getRunStats({ ...late, startTime: '2030-01-01T00:00:00Z' })).toMatchObject({
-      ...{ run_count: 0, error_rate: null, latency_p50: null, total_cost: null, last_run_start_time: null },
+      run_count: 0,
+      error_rate: null,
+      latency_p50: null,
+      total_cost: null,
+      last_run_start_time: null,
     });
   });
 
@@ -206,7 +225,8 @@ describe('statistics by the clients', () => {
         sums,
       );
     expect((await tenant.call('GET', `/runs/${id}`)).json).toMatchObject({
-      ...{ total_tokens: 110, outputs: { usage } },
+      total_tokens: 110,
+      outputs: { usage },
       total_cost: sums.total_cost,
     });
   });

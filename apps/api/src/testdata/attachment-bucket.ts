@@ -27,7 +27,12 @@ export async function startAttachmentBucket(bucket: string, fault?: FaultHook): 
     { bucket, prefix: 'runs', actions: ['write', 'read', 'delete'] },
   ]);
   const objects = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, users, buckets: [bucket], log: createLogger('test', 'fatal') },
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    users,
+    buckets: [bucket],
+    log: createLogger('test', 'fatal'),
     ...(fault ? { fault } : {}),
   });
   const attachments = openAttachmentStore({
@@ -41,7 +46,9 @@ export async function startAttachmentBucket(bucket: string, fault?: FaultHook): 
   });
   if (!attachments) throw new Error('no store of attachments was configured');
   return {
-    ...{ folder, objects, attachments },
+    folder,
+    objects,
+    attachments,
     async stop() {
       await objects.stop();
       await rm(folder, { recursive: true, force: true });

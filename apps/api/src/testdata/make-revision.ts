@@ -12,7 +12,8 @@ export async function makeRevision(
   const revision = `${name}-0000${number}`;
   const made = await client.create<AgentRevision>(RESOURCES.AgentRevision, {
     metadata: {
-      ...{ name: revision, namespace },
+      name: revision,
+      namespace,
       annotations: { 'agentplane.dev/id': id },
       labels: { [LABEL.deployment]: name },
     },

@@ -157,7 +157,10 @@ export async function runApi(
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({
-    ...{ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log },
+    databaseUri: kubeUri,
+    port: 0,
+    pkiFolder: join(folder, 'pki'),
+    log,
     ...(nodeLogDialer ? { nodeLogDialer } : {}),
   });
   await kube.start();
@@ -187,7 +190,9 @@ export async function runApi(
     trustedProxies,
     routeDomains,
     addresses,
-    ...{ tlsCertificate: undefined, tlsPort: 0, port: 8470 },
+    tlsCertificate: undefined,
+    tlsPort: 0,
+    port: 8470,
   };
   const audit =
     auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };

@@ -31,7 +31,11 @@ export function testBucket({ api, tenant }: ReturnType<typeof testApi>): TestBuc
   beforeAll(async () => {
     const log = createLogger('test', 'error');
     objects = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] },
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: ['bucket'],
       ...KEYS,
     });
     request = {

@@ -95,17 +95,19 @@ function partial({ isPartial }: Thread): { readonly is_partial?: true } {
 
 export function renderGroup(thread: Thread): RunGroupAnswer {
   return {
-    ...{ group_key: thread.threadId, thread_id: thread.threadId },
+    group_key: thread.threadId,
+    thread_id: thread.threadId,
     filter: `eq(thread_id, ${JSON.stringify(thread.threadId)})`,
-    ...{ count: thread.traces, total_tokens: thread.totalTokens, total_cost: thread.totalCost ?? null },
+    count: thread.traces,
+    total_tokens: thread.totalTokens,
+    total_cost: thread.totalCost ?? null,
     min_start_time: formatInstant(thread.firstStartTime),
     max_start_time: formatInstant(thread.lastStartTime),
-    ...{ latency_p50: thread.latencyP50 ?? null, latency_p99: thread.latencyP99 ?? null },
-    ...{
-      feedback_stats: null,
-      first_inputs: thread.firstInputs ?? '',
-      last_outputs: thread.lastOutputs ?? '',
-    },
+    latency_p50: thread.latencyP50 ?? null,
+    latency_p99: thread.latencyP99 ?? null,
+    feedback_stats: null,
+    first_inputs: thread.firstInputs ?? '',
+    last_outputs: thread.lastOutputs ?? '',
     last_error: thread.lastError ?? null,
     ...partial(thread),
   };
@@ -114,17 +116,21 @@ export function renderGroup(thread: Thread): RunGroupAnswer {
 export function renderThread(thread: Thread): ThreadAnswer {
   const [first, last] = [formatInstant(thread.firstStartTime), formatInstant(thread.lastStartTime)];
   return {
-    ...{ thread_id: thread.threadId, count: thread.traces, num_errored_turns: thread.failed },
-    ...{
-      trace_id: thread.lastTraceId,
-      first_trace_id: thread.firstTraceId,
-      last_trace_id: thread.lastTraceId,
-    },
-    ...{ start_time: last, min_start_time: first, max_start_time: last },
-    ...{ latency_p50: thread.latencyP50 ?? null, latency_p99: thread.latencyP99 ?? null },
+    thread_id: thread.threadId,
+    count: thread.traces,
+    num_errored_turns: thread.failed,
+    trace_id: thread.lastTraceId,
+    first_trace_id: thread.firstTraceId,
+    last_trace_id: thread.lastTraceId,
+    start_time: last,
+    min_start_time: first,
+    max_start_time: last,
+    latency_p50: thread.latencyP50 ?? null,
+    latency_p99: thread.latencyP99 ?? null,
     total_tokens: thread.totalTokens,
     total_cost: thread.totalCost === undefined ? null : Number(thread.totalCost),
-    ...{ first_inputs: thread.firstInputs ?? '', last_outputs: thread.lastOutputs ?? '' },
+    first_inputs: thread.firstInputs ?? '',
+    last_outputs: thread.lastOutputs ?? '',
     ...(thread.lastError === undefined ? {} : { last_error: thread.lastError }),
     ...partial(thread),
   };

@@ -98,8 +98,11 @@ export class ThreadStatsQuery {
   session_id: string;
 
   @TextList({
-    ...{ required: true, minSize: 1, maxSize: THREAD_TOTALS.length },
-    ...{ choices: THREAD_TOTALS, about: 'What to answer' },
+    required: true,
+    minSize: 1,
+    maxSize: THREAD_TOTALS.length,
+    choices: THREAD_TOTALS,
+    about: 'What to answer',
   })
   @Transform(many)
   selects: string[];

@@ -36,7 +36,8 @@ export class Threads {
   async page(caller: Caller, body: ThreadsQueryRequest): Promise<ThreadPage> {
     const dayAgo = new Date(this.clock.now().getTime() - DAY_MS).toISOString();
     const search = await this.searches.searchOf(caller, {
-      ...{ projectIds: [body.project_id], from: body.min_start_time ?? dayAgo },
+      projectIds: [body.project_id],
+      from: body.min_start_time ?? dayAgo,
       filters: { filter: body.filter, trace_filter: body.trace_filter, tree_filter: body.tree_filter },
     });
     const end = body.max_start_time ? parseInstant(body.max_start_time, { zone: 'optional' }) : undefined;

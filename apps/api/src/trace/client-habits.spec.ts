@@ -23,7 +23,10 @@ describe('a tracing project', () => {
   it('takes description and extra of an upsert when it exists', async () => {
     const first = await sdk().createProject({ projectName: 'named twice', description: 'one' });
     const again = await sdk().createProject({
-      ...{ projectName: 'named twice', description: 'two', metadata: { team: 'a' }, upsert: true },
+      projectName: 'named twice',
+      description: 'two',
+      metadata: { team: 'a' },
+      upsert: true,
     });
     expect(again.id).toBe(first.id);
     expect((await tenant.call('GET', `/sessions/${first.id}`)).json).toMatchObject({
@@ -39,8 +42,12 @@ describe('a tracing project', () => {
     await sdk().updateProject(id, { metadata: { a: 1 }, endTime: '2026-01-02T00:00:00Z' });
     await sdk().updateProject(id, { name: 'evolved' });
     expect((await tenant.call('GET', `/sessions/${id}`)).json).toMatchObject({
-      ...{ name: 'evolved', description: 'd', extra: { metadata: { a: 1 } }, start_time: start },
-      ...{ end_time: '2026-01-02T00:00:00.000Z', trace_tier: 'longlived' },
+      name: 'evolved',
+      description: 'd',
+      extra: { metadata: { a: 1 } },
+      start_time: start,
+      end_time: '2026-01-02T00:00:00.000Z',
+      trace_tier: 'longlived',
     });
   });
 

@@ -65,8 +65,13 @@ describe('inflatedPieces', () => {
       'zstd frames between empty and skippable ones',
       'zstd',
       Buffer.concat([
-        ...[SKIPPABLE, zstdCompressSync(first, UNSIZED), zstdCompressSync(''), SKIPPABLE, SKIPPABLE],
-        ...[zstdCompressSync(second), SKIPPABLE],
+        SKIPPABLE,
+        zstdCompressSync(first, UNSIZED),
+        zstdCompressSync(''),
+        SKIPPABLE,
+        SKIPPABLE,
+        zstdCompressSync(second),
+        SKIPPABLE,
       ]),
     ],
   ])('inflates %s, however it is cut into pieces', async (_, encoding, body) => {

@@ -26,12 +26,16 @@ export class IngestProblemsController {
     const { counts, recent } = await this.store.ingestProblems.list(tenantId, options);
     return {
       counts: counts.map(({ kind, type, count, firstSeenAt, lastSeenAt }) => ({
-        ...{ kind, type, count },
+        kind,
+        type,
+        count,
         first_seen_at: firstSeenAt.toISOString(),
         last_seen_at: lastSeenAt.toISOString(),
       })),
       recent: recent.map(({ kind, type, projectId: sessionId, runId, member, message, seenAt }) => ({
-        ...{ kind, type, message },
+        kind,
+        type,
+        message,
         session_id: sessionId ?? null,
         run_id: runId ?? null,
         member: member ?? null,

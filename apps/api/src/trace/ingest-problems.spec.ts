@@ -68,7 +68,10 @@ describe('ingestion of a run with an odd member', () => {
     expect((await tenant.call('GET', `/runs/${odd}`)).json[member]).toEqual(value);
     expect((await tenant.call('GET', `/runs/${plain}`)).status).toBe(200);
     expect((await problems('p')).recent[0]).toMatchObject({
-      ...{ kind: DROPPED.includes(type) ? 'dropped' : 'mended', type, run_id: odd, member },
+      kind: DROPPED.includes(type) ? 'dropped' : 'mended',
+      type,
+      run_id: odd,
+      member,
     });
   });
 

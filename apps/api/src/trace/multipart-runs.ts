@@ -123,7 +123,8 @@ export class MultipartRuns {
     const complete = this.#operations.splice(0, this.#operations.length - (isLast ? 0 : 1));
     this.#bytes = isLast ? 0 : sizeOf(this.#operations);
     const batch: { post: RunOperation[]; patch: RunOperation[]; leftOut: LeftOut[] } = {
-      ...{ post: [], patch: [] },
+      post: [],
+      patch: [],
       leftOut: this.#leftOut,
     };
     this.#leftOut = [];

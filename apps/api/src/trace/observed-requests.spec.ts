@@ -83,7 +83,8 @@ describe('a request to the REST interface', () => {
     const request = collector.spans.find(({ parentSpanId }) => parentSpanId === '00f067aa0ba902b7');
     expect(request).toMatchObject({ name: 'POST /runs/batch', service: 'agentplane-api', traceId: TRACE });
     expect(collector.spans.find(({ name }) => name === 'ingest batch')).toMatchObject({
-      ...{ traceId: TRACE, parentSpanId: request?.spanId },
+      traceId: TRACE,
+      parentSpanId: request?.spanId,
       attributes: expect.objectContaining({ post: 1, patch: 0 }) as unknown,
     });
   });

@@ -15,8 +15,13 @@ describe('reading runs by the clients', () => {
   beforeAll(async () => {
     client = new Client({ apiUrl: api.url, apiKey: tenant.key });
     root = new RunTree({
-      ...{ name: 'agent', run_type: 'chain', inputs: { q: 'hé' }, client, project_name: 'demo' },
-      ...{ tags: ['t'], metadata: { user: 'ann' } },
+      name: 'agent',
+      run_type: 'chain',
+      inputs: { q: 'hé' },
+      client,
+      project_name: 'demo',
+      tags: ['t'],
+      metadata: { user: 'ann' },
     });
     const model = root.createChild({ name: 'model', run_type: 'llm', inputs: { m: 1 } });
     const tool = model.createChild({ name: 'tool', run_type: 'tool', inputs: { t: 1 } });
@@ -125,7 +130,9 @@ describe('reading runs by the clients', () => {
     const [many] = [await client.readProject({ projectName: 'many' })];
     const inputs: unknown[] = [];
     const page = {
-      ...{ project_ids: [many.id], min_start_time: '2025-01-01T00:00:00Z', page_size: 50 },
+      project_ids: [many.id],
+      min_start_time: '2025-01-01T00:00:00Z',
+      page_size: 50,
       selects: ['NAME', 'INPUTS', 'STATUS'] as const,
     };
     for await (const run of client.runs.query({ ...page, selects: [...page.selects] })) {
@@ -158,9 +165,13 @@ describe('reading runs by the clients', () => {
   it('streams the runs of a trace that has more than a page', async () => {
     const trace = randomUUID();
     const post = Array.from({ length: 250 }, (_, n) => ({
-      ...{ id: n === 0 ? trace : randomUUID(), trace_id: trace, name: `s${n}`, run_type: 'chain' },
+      id: n === 0 ? trace : randomUUID(),
+      trace_id: trace,
+      name: `s${n}`,
+      run_type: 'chain',
       ...(n === 0 ? {} : { parent_run_id: trace }),
-      ...{ session_name: 'demo', start_time: new Date(Date.UTC(2026, 1, 1, 0, 0, n)).toISOString() },
+      session_name: 'demo',
+      start_time: new Date(Date.UTC(2026, 1, 1, 0, 0, n)).toISOString(),
     }));
     await tenant.call('POST', '/runs/batch', { post, patch: [] });
     const { json } = await tenant.call(

@@ -72,7 +72,8 @@ function printedFields(fields: RunFields): readonly PrintedField[] {
   const found = printed.get(fields);
   if (found) return found;
   const made = [...fields].map(([name, field], at) => ({
-    ...{ head: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`, field },
+    head: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+    field,
   }));
   printed.set(fields, made);
   return made;

@@ -51,14 +51,15 @@ export class RunSearches {
     if (!search) return { runs: [], next: undefined };
     const after = cursor ? parseCursor(cursor) : undefined;
     return this.store.runs.search(caller.tenantId, search, {
-      ...{ order: isAscending ? 'ascending' : 'descending', after, limit, hold },
-      ...{
-        fields: payloadsOf(fields),
-        feedback: hasFeedback(fields),
-        totals: hasTotals(fields),
-        children: hasChildren(fields),
-        maxBytes: MAX_PAGE_BYTES,
-      },
+      order: isAscending ? 'ascending' : 'descending',
+      after,
+      limit,
+      hold,
+      fields: payloadsOf(fields),
+      feedback: hasFeedback(fields),
+      totals: hasTotals(fields),
+      children: hasChildren(fields),
+      maxBytes: MAX_PAGE_BYTES,
     });
   }
 

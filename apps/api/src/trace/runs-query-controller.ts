@@ -62,7 +62,9 @@ export class RunsQueryController {
 function askedBy(body: RunsQueryRequest, fields: RunFields): AskedRuns {
   return {
     ...wantedBy(body),
-    ...{ fields, cursor: body.cursor, isAscending: body.order === 'asc' },
+    fields,
+    cursor: body.cursor,
+    isAscending: body.order === 'asc',
     limit: Math.min(body.limit ?? PAGE, PAGE),
   };
 }
@@ -129,8 +131,13 @@ export class SelectedRunsController {
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const asked: AskedRuns = {
-        ...{ projectIds: [query.project_id], traceId, fields: fieldsOfSelects(query.selects) },
-        ...{ from: query.min_start_time, to: query.max_start_time, isAscending: true, limit: PAGE },
+        projectIds: [query.project_id],
+        traceId,
+        fields: fieldsOfSelects(query.selects),
+        from: query.min_start_time,
+        to: query.max_start_time,
+        isAscending: true,
+        limit: PAGE,
         filters: { filter: query.filter },
       };
       const reader = { caller, origin, hold: account.hold };
@@ -152,8 +159,11 @@ export class SelectedRunsController {
       runType: body.run_type?.toLowerCase(),
       hasError: body.has_error ?? undefined,
       isRoot: body.is_root ?? undefined,
-      ...{ from: body.min_start_time ?? (isNamed ? undefined : dayAgo), to: body.max_start_time },
-      ...{ fields, cursor: body.cursor, isAscending: body.sort_order === 'ASC' },
+      from: body.min_start_time ?? (isNamed ? undefined : dayAgo),
+      to: body.max_start_time,
+      fields,
+      cursor: body.cursor,
+      isAscending: body.sort_order === 'ASC',
       limit: Math.min(body.page_size ?? PAGE, PAGE),
       filters: {
         filter: body.filter,

@@ -85,8 +85,13 @@ export class TracesQueryController {
     const isNamed = (body.trace_ids?.length ?? 0) > 0;
     const end = body.max_start_time ? parseInstant(body.max_start_time, { zone: 'optional' }) : undefined;
     return {
-      ...{ projectIds: [body.project_id], isRoot: true, fields, cursor: body.cursor, isAscending: false },
-      ...{ ids: isNamed ? (body.trace_ids ?? undefined) : undefined, mayNameTraces: isNamed },
+      projectIds: [body.project_id],
+      isRoot: true,
+      fields,
+      cursor: body.cursor,
+      isAscending: false,
+      ids: isNamed ? (body.trace_ids ?? undefined) : undefined,
+      mayNameTraces: isNamed,
       from: body.min_start_time ?? (isNamed ? undefined : dayAgo),
       to: end === undefined ? undefined : formatInstant(end - 1n),
       limit: Math.min(body.page_size ?? PAGE, PAGE),

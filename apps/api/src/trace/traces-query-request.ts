@@ -26,7 +26,8 @@ export class TracesQueryRequest {
   tree_filter?: string | null;
 
   @TextList({
-    ...{ maxSize: SELECTS.size, choices: [...SELECTS.keys()] },
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
     about: 'Fields to answer; ID alone when absent',
   })
   selects?: string[] | null;

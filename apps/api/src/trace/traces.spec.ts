@@ -169,7 +169,11 @@ describe('the trace routes', () => {
     const client = sdk();
     const id = randomUUID();
     const run = new RunTree({
-      ...{ id, name: 'with a picture', run_type: 'chain', inputs: { a: 1 }, client },
+      id,
+      name: 'with a picture',
+      run_type: 'chain',
+      inputs: { a: 1 },
+      client,
       attachments: { picture: ['image/png', new Uint8Array([1, 2, 3])] },
     });
     await run.postRun();

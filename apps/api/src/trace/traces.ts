@@ -37,7 +37,8 @@ export class Traces {
       ? undefined
       : await this.store.runs.get(caller.tenantId, id, {
           ...(own ? { projectId: own.id } : {}),
-          ...{ totals: true, children: true },
+          totals: true,
+          children: true,
           hold,
         });
     if (!found || (projectId !== undefined && found.row.projectId !== projectId.toLowerCase()))
@@ -133,7 +134,8 @@ export class Traces {
       ]);
     const { id } = await this.#projectToErase(caller, request.session_id ?? undefined);
     return this.store.erasures.erase(caller.tenantId, id, {
-      ...{ traceIds, threadIds },
+      traceIds,
+      threadIds,
       // to the microsecond, as runs begin; without a zone UTC, as everywhere
       beganBy: beganBy ? parseInstant(beganBy, { zone: 'optional' }) : undefined,
     });

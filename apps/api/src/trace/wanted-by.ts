@@ -15,7 +15,8 @@ export function wantedBy(body: WantedRunsRequest): WantedRuns {
     runType: body.run_type ?? undefined,
     hasError: body.error ?? undefined,
     isRoot: body.is_root ?? (body.execution_order === 1 ? true : undefined),
-    ...{ from: body.start_time, to: body.end_time },
+    from: body.start_time,
+    to: body.end_time,
     filters: {
       filter: body.filter,
       trace_filter: body.trace_filter,

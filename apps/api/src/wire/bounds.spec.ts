@@ -87,8 +87,17 @@ const COUNTERPARTS: readonly Counterpart[] = [
     // the kind of the files is a part of the format on the wire; what a schedule says of the exports that it makes, PATCH
     // of what it is asked for, and requests to continue, and for late runs, of the export that they name
     resourceOnly: [
-      ...['destinationRef', 'tracingProject', 'format', 'last', 'cancel', 'suspend', 'webhook'],
-      ...['sourceExport', 'runRequest', 'continues', 'lateRunsOf'],
+      'destinationRef',
+      'tracingProject',
+      'format',
+      'last',
+      'cancel',
+      'suspend',
+      'webhook',
+      'sourceExport',
+      'runRequest',
+      'continues',
+      'lateRunsOf',
     ],
     spellings: { compression: ['zstandard'] },
   },

@@ -92,7 +92,8 @@ function commonRefusals(method: Method, path: string, operation: OperationObject
   if (isPublic(method.toUpperCase(), path))
     return {
       '400': refusal('The path cannot be decoded'),
-      ...{ '404': refusal('No such token, or it has ended'), ...wrongFields },
+      '404': refusal('No such token, or it has ended'),
+      ...wrongFields,
       '429': refusal('Too many wrong tokens, or too much at once; retry after Retry-After seconds'),
       ...(hasBody
         ? {

@@ -50,15 +50,20 @@ describe('the state of a resource', () => {
   const window = { startTime: '2026-08-01T00:00:00Z', endTime: '2026-08-02T00:00:00Z' };
   const made = <T extends KubeObject>(ref: ResourceRef<T>, name: string, spec: object): Promise<T> =>
     api.client.create(ref, {
-      ...{ metadata: { name, namespace: tenant.namespace }, spec },
+      metadata: { name, namespace: tenant.namespace },
+      spec,
     } as unknown as Parameters<typeof api.client.create<T>>[1]);
   const anExport = (name: string, more: object): Promise<BulkExport> =>
     made(RESOURCES.BulkExport, name, {
-      ...{ destinationRef: { name: 'store' }, tracingProject: { name: 'project' }, ...more },
+      destinationRef: { name: 'store' },
+      tracingProject: { name: 'project' },
+      ...more,
     });
   const exportPath = ({ metadata }: KubeObject): string => `/api/v1/bulk-exports/${metadata.uid ?? ''}`;
   const exportOf = (one: KubeObject): Shown => ({
-    ...{ ref: RESOURCES.BulkExport, name: one.metadata.name, path: exportPath(one) },
+    ref: RESOURCES.BulkExport,
+    name: one.metadata.name,
+    path: exportPath(one),
   });
 
   const KINDS: Readonly<Record<string, readonly [string, () => Promise<Shown>]>> = {
@@ -95,7 +100,9 @@ describe('the state of a resource', () => {
       'bulk-export-destination',
       async () => {
         const { metadata } = await made<BulkExportDestination>(RESOURCES.BulkExportDestination, 'store', {
-          ...{ displayName: 'Store', type: 'object_store', config: { bucketName: 'bucket', region: 'r' } },
+          displayName: 'Store',
+          type: 'object_store',
+          config: { bucketName: 'bucket', region: 'r' },
           credentialsSecretRef: { name: 'keys' },
         });
         const path = `/api/v1/bulk-exports/destinations/${metadata.uid ?? ''}`;
@@ -112,10 +119,14 @@ describe('the state of a resource', () => {
       async () => {
         const owner = await anExport('parted', window);
         const run = await made<BulkExportRun>(RESOURCES.BulkExportRun, 'parted-20260801', {
-          ...{ exportName: 'parted', exportId: owner.metadata.uid, tenantId: tenant.tenantId, ...window },
+          exportName: 'parted',
+          exportId: owner.metadata.uid,
+          tenantId: tenant.tenantId,
+          ...window,
           projectId: tenant.tenantId,
           destination: { config: { bucketName: 'bucket', includeBucketInPrefix: true } },
-          ...{ format: owner.spec.format, formatVersion: owner.spec.formatVersion },
+          format: owner.spec.format,
+          formatVersion: owner.spec.formatVersion,
           compression: owner.spec.compression,
         });
         const path = `${exportPath(owner)}/runs/${run.metadata.uid ?? ''}`;

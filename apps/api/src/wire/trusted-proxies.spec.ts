@@ -30,8 +30,14 @@ describe.each<[string, readonly string[] | undefined, string, string]>([
     expect(JSON.parse(line)).toMatchObject({ source: { address } });
     const run = crypto.randomUUID();
     await tenant.call('POST', '/runs', {
-      ...{ id: run, trace_id: run, name: 'r', run_type: 'chain', session_name: 'p' },
-      ...{ start_time: new Date().toISOString(), dotted_order: `${stamp()}Z${run}`, inputs: {} },
+      id: run,
+      trace_id: run,
+      name: 'r',
+      run_type: 'chain',
+      session_name: 'p',
+      start_time: new Date().toISOString(),
+      dotted_order: `${stamp()}Z${run}`,
+      inputs: {},
     });
     const body = { run_id: run, feedback_key: 'k' };
     const { json } = await tenant.call('POST', '/feedback/tokens', body, FORWARDED);

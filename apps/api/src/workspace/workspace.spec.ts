@@ -27,24 +27,48 @@ describe('the workspace of a key', () => {
     expect([status, json]).toEqual([
       200,
       {
-        ...{ id: fresh.tenantId, name: nameOf(fresh), display_name: null, namespace: fresh.namespace },
-        ...{ plan: 'developer', created_at: expect.stringMatching(/Z$/), is_ready: false },
-        ...{ status_reason: null, status_message: null, retention: null },
-        ...{ allow_dangerous_environment: false, allow_environment_credentials: false },
+        id: fresh.tenantId,
+        name: nameOf(fresh),
+        display_name: null,
+        namespace: fresh.namespace,
+        plan: 'developer',
+        created_at: expect.stringMatching(/Z$/),
+        is_ready: false,
+        status_reason: null,
+        status_message: null,
+        retention: null,
+        allow_dangerous_environment: false,
+        allow_environment_credentials: false,
         own_limits: {
           concurrent_exports: null,
           concurrent_runs_per_export: null,
           export_history_hours: null,
         },
         limits: {
-          ...{ concurrent_exports: null, concurrent_runs_per_export: null, export_history_hours: null },
-          ...{ listeners: 20, api_keys: null, tracing_projects: null, datasets: null },
-          ...{ dataset_bytes: 10_737_418_240, attachment_bytes: 10_737_418_240 },
+          concurrent_exports: null,
+          concurrent_runs_per_export: null,
+          export_history_hours: null,
+          listeners: 20,
+          api_keys: null,
+          tracing_projects: null,
+          datasets: null,
+          dataset_bytes: 10_737_418_240,
+          attachment_bytes: 10_737_418_240,
         },
         usage: {
-          ...{ deployments: 0, listeners: 0, destinations: 0, export_schedules: 0 },
-          ...{ exports_running: 0, exports_waiting: 0, export_runs_running: 0, export_runs_waiting: 0 },
-          ...{ api_keys: 1, tracing_projects: 0, datasets: 0, dataset_bytes: 0, attachment_bytes: 0 },
+          deployments: 0,
+          listeners: 0,
+          destinations: 0,
+          export_schedules: 0,
+          exports_running: 0,
+          exports_waiting: 0,
+          export_runs_running: 0,
+          export_runs_waiting: 0,
+          api_keys: 1,
+          tracing_projects: 0,
+          datasets: 0,
+          dataset_bytes: 0,
+          attachment_bytes: 0,
         },
       },
     ]);
@@ -62,8 +86,11 @@ describe('the workspace of a key', () => {
     await report(tenant, { limits, conditions: [{ ...ready, lastTransitionTime: AT }] });
     await waitFor(async () => (await tenant.call('GET', PATH)).json.is_ready);
     expect((await tenant.call('GET', PATH)).json).toMatchObject({
-      ...{ display_name: 'Research', is_ready: true, status_reason: 'Ready' },
-      ...{ status_message: 'namespace exists', allow_environment_credentials: true },
+      display_name: 'Research',
+      is_ready: true,
+      status_reason: 'Ready',
+      status_message: 'namespace exists',
+      allow_environment_credentials: true,
       retention: { shortlived_days: 7, longlived_days: 90, default_tier: 'shortlived' },
       own_limits: { concurrent_exports: 30, concurrent_runs_per_export: null, export_history_hours: 24 },
       limits: { concurrent_exports: 15, concurrent_runs_per_export: 45, export_history_hours: 24 },
@@ -86,7 +113,11 @@ describe('the workspace of a key', () => {
       await api.client.mergeStatus(RESOURCES.BulkExport, { namespace, name }, { status });
     };
     const condition = (type: string) => ({
-      ...{ type, status: 'True', reason: 'Ready', message: '', lastTransitionTime: AT },
+      type,
+      status: 'True',
+      reason: 'Ready',
+      message: '',
+      lastTransitionTime: AT,
     });
     const ends = { endTime: '2026-11-21T00:00:00Z' };
     const begun = { startedAt: AT, conditions: [condition('Accepted')] };
@@ -97,12 +128,25 @@ describe('the workspace of a key', () => {
     await make('hourly', { intervalHours: 1 }, { conditions: [condition('Accepted')] });
     await waitFor(async () => (await mine.call('GET', PATH)).json.usage.export_schedules === 1);
     expect((await mine.call('GET', PATH)).json.usage).toEqual({
-      ...{ deployments: 1, listeners: 1, destinations: 0, export_schedules: 1 },
-      ...{ exports_running: 1, exports_waiting: 2, export_runs_running: 0, export_runs_waiting: 0 },
-      ...{ api_keys: 2, tracing_projects: 1, datasets: 1, dataset_bytes: 0, attachment_bytes: 0 },
+      deployments: 1,
+      listeners: 1,
+      destinations: 0,
+      export_schedules: 1,
+      exports_running: 1,
+      exports_waiting: 2,
+      export_runs_running: 0,
+      export_runs_waiting: 0,
+      api_keys: 2,
+      tracing_projects: 1,
+      datasets: 1,
+      dataset_bytes: 0,
+      attachment_bytes: 0,
     });
     expect((await other.call('GET', PATH)).json.usage).toMatchObject({
-      ...{ deployments: 0, exports_running: 0, api_keys: 1, tracing_projects: 0 },
+      deployments: 0,
+      exports_running: 0,
+      api_keys: 1,
+      tracing_projects: 0,
     });
   });
 

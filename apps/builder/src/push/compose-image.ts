@@ -32,10 +32,21 @@ export async function composeImage(composition: Composition): Promise<string> {
   const layer = join(folder, 'layer.tar');
   const image = ['--image', `${join(folder, 'layout')}:${TAG}`];
   await perform(composition, 'tar', [
-    ...['--create', '--file', layer, '--directory', content, '--format=posix', '--sort=name'],
-    ...['--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime', '--mtime=@0'],
+    '--create',
+    '--file',
+    layer,
+    '--directory',
+    content,
+    '--format=posix',
+    '--sort=name',
+    '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+    '--mtime=@0',
     // names alone, not the goals of links
-    ...['--owner=0', '--group=0', '--numeric-owner', '--transform=flags=r;s,^\\./\\{0\\,1\\},agent/,', '.'],
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    '--transform=flags=r;s,^\\./\\{0\\,1\\},agent/,',
+    '.',
   ]);
   rmSync(content, { recursive: true, force: true });
   const history = [
@@ -48,16 +59,14 @@ export async function composeImage(composition: Composition): Promise<string> {
   rmSync(layer);
   const labelled = Object.entries(labels).flatMap(([key, value]) => ['--config.label', `${key}=${value}`]);
   await perform(composition, 'umoci', [
-    ...[
-      'config',
-      ...image,
-      '--no-history',
-      '--created',
-      BEGINNING,
-      '--config.workingdir',
-      '/agent',
-      ...labelled,
-    ],
+    'config',
+    ...image,
+    '--no-history',
+    '--created',
+    BEGINNING,
+    '--config.workingdir',
+    '/agent',
+    ...labelled,
   ]);
   return digestOf(join(folder, 'layout'));
 }

@@ -72,7 +72,10 @@ export class Registry {
     let errors = '';
     const code = await runCommand({
       // signatures are not looked at: bases are the platform's own, by their tag
-      ...{ program: 'skopeo', args: ['--insecure-policy', 'copy', '--quiet', ...args], folder, ...common },
+      program: 'skopeo',
+      args: ['--insecure-policy', 'copy', '--quiet', ...args],
+      folder,
+      ...common,
       onErrors: (text) => (errors = `${errors}${text}`.slice(-16_384)),
     });
     if (code === 0) return undefined;

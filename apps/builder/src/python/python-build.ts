@@ -56,7 +56,9 @@ export class PythonBuild {
     mkdirSync(own, { recursive: true, mode: 0o700 });
     const [tools, message] = [join(own, 'python'), join(own, `python-${step}`)];
     const code = await runCommand({
-      ...{ program: process.execPath, args: [PROGRAM, step, this.#configuration, tools, message], folder },
+      program: process.execPath,
+      args: [PROGRAM, step, this.#configuration, tools, message],
+      folder,
       ...this.#common,
     });
     if (code === 0) return;

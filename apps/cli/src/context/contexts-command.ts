@@ -72,7 +72,9 @@ export function addContext(
   if (caFile !== undefined) requireAuthority(caFile, address);
   const { contexts, ...file } = readContexts();
   const added: Context = {
-    ...{ name, address, key: readKey(keyFile) },
+    name,
+    address,
+    key: readKey(keyFile),
     ...(region === undefined ? {} : { region }),
     ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
     ...(kubeconfig === undefined ? {} : { kubeconfig: resolve(kubeconfig) }),

@@ -3,7 +3,8 @@ import { decideRollout } from './decide-rollout.js';
 
 function deployment(status: AgentDeployment['status']): AgentDeployment {
   return {
-    ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentDeployment' },
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'AgentDeployment',
     metadata: { name: 'a', namespace: 'ws', uid: 'u', generation: 2 },
     spec: {
       source: 'internal_image',
@@ -39,14 +40,17 @@ describe('decideRollout', () => {
       url: 'http://u',
     };
     expect(decideRollout(deployment({ ...status, conditions: READY }), WANTED)).toEqual({
-      ...{ kind: 'ready', revision: 'a-2', url: 'http://u' },
+      kind: 'ready',
+      revision: 'a-2',
+      url: 'http://u',
     });
   });
 
   it('waits for the address of a revision that serves', () => {
     const status = { observedGeneration: 2, latestRevisionName: 'a-2', activeRevisionName: 'a-2' };
     expect(decideRollout(deployment({ ...status, conditions: READY }), WANTED)).toEqual({
-      ...{ kind: 'pending', message: 'a-2 waits for its address' },
+      kind: 'pending',
+      message: 'a-2 waits for its address',
     });
   });
 
@@ -76,7 +80,9 @@ describe('decideRollout', () => {
       conditions,
     };
     expect(decideRollout(deployment(status), WANTED)).toEqual({
-      ...{ kind: 'failed', reason: REASON.graphLoadFailed, message: 'a-2: no such file' },
+      kind: 'failed',
+      reason: REASON.graphLoadFailed,
+      message: 'a-2: no such file',
     });
   });
 

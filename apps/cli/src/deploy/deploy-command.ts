@@ -84,7 +84,8 @@ async function deployImage(client: KubeClient, key: ObjectKey, image: string | u
     spec: { revisionRequest, ...(imageUri === undefined ? {} : { sourceRevisionConfig: { imageUri } }) },
   });
   return {
-    ...{ key, verb: 'changed' },
+    key,
+    verb: 'changed',
     generation: changed.metadata.generation ?? 1,
     revisionRequestId: revisionRequest.id,
   };

@@ -105,7 +105,10 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
 
   const door = context.own(
     new FrontDoor({
-      ...{ host: flags.host, key, onAnswer: say, clock },
+      host: flags.host,
+      key,
+      onAnswer: say,
+      clock,
       origins: () => agentSettings(agent, flags.envFile).origins,
       destination: () => session.destination(),
     }),
@@ -127,7 +130,8 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
         ? `--env-file ${flags.envFile} does not exist`
         : missingPackages(agent),
     reloads: flags.reload,
-    ...{ guardian, clock },
+    guardian,
+    clock,
     onSources: (found) => watch.sources(found),
     onLine: (line) => {
       const shown = renderLogLine(line, agent);

@@ -36,10 +36,7 @@ export function devEnvironment(
   };
 }
 
-const SETTINGS = [
-  ...['langgraph.json', 'package.json', 'tsconfig.json'],
-  ...['pyproject.toml', 'requirements.txt'],
-];
+const SETTINGS = ['langgraph.json', 'package.json', 'tsconfig.json', 'pyproject.toml', 'requirements.txt'];
 
 /** Files beside its sources that decide how an agent is loaded, and the graphs that it names. */
 export function agentSettings(

@@ -25,8 +25,12 @@ describe('a request to change the protocol, at the address of an agent under dev
   });
   let destination: Destination = { kind: 'none', body: { detail: 'The agent is being loaded' } };
   const door = new FrontDoor({
-    ...{ host: LOOPBACK, key: undefined, origins: () => [], onAnswer: () => undefined },
-    ...{ destination: () => Promise.resolve(destination), clock: systemClock },
+    host: LOOPBACK,
+    key: undefined,
+    origins: () => [],
+    onAnswer: () => undefined,
+    destination: () => Promise.resolve(destination),
+    clock: systemClock,
   });
   let port = 0;
 
@@ -74,7 +78,8 @@ describe('a request to change the protocol, at the address of an agent under dev
     const early = await sendRaw(port, `GET /socket HTTP/1.1\r\n${UPGRADE}\r\n`);
     destination = before;
     expect([refused.status, early.status, JSON.parse(early.body)]).toEqual([
-      ...[403, 503],
+      403,
+      503,
       { detail: 'The agent is being loaded' },
     ]);
     expect(JSON.parse(refused.body)).toEqual({ detail: expect.stringContaining('localhost') });

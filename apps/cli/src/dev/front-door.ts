@@ -182,7 +182,9 @@ export class FrontDoor {
     passed.once('upgrade', (_changed, socket) => this.#keep(socket));
     response.once('close', () => passed.destroy());
     passUpgrade(passed, {
-      ...{ response, head, clock: this.options.clock },
+      response,
+      head,
+      clock: this.options.clock,
       onAnswer: (answered) => passAnswer(answered, response),
       onNone: (isLate) =>
         isLate

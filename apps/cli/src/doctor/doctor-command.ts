@@ -53,7 +53,9 @@ export async function diagnose({
 
 function stopped(data: string): Finding {
   return {
-    ...{ check: 'platform', state: 'warning', found: `none runs over ${data}` },
+    check: 'platform',
+    state: 'warning',
+    found: `none runs over ${data}`,
     advice: 'start one with "agentplane up", or name its folder with --data',
   };
 }

@@ -21,7 +21,9 @@ export function checkNode(): Finding {
   const found = `${node} (${process.execPath})`;
   if (Number.parseInt(node, 10) >= LEAST_NODE) return ok('node', found);
   return {
-    ...{ check: 'node', state: 'failed', found },
+    check: 'node',
+    state: 'failed',
+    found,
     advice: `install Node ${LEAST_NODE}, or run npm install again: it brings one`,
   };
 }
@@ -42,7 +44,9 @@ export function checkDisk(folder: string): Finding {
     };
   if (free >= GOOD_DISK_BYTES) return ok('disk', found);
   return {
-    ...{ check: 'disk', state: 'warning', found },
+    check: 'disk',
+    state: 'warning',
+    found,
     advice: 'traces, exports and images need space: free some, or name a folder on another disk with --data',
   };
 }
@@ -53,7 +57,9 @@ export function checkMemory(): Finding {
   const found = `${sizeText(free)} available`;
   if (free >= GOOD_MEMORY_BYTES) return ok('memory', found);
   return {
-    ...{ check: 'memory', state: free < LEAST_MEMORY_BYTES ? 'failed' : 'warning', found },
+    check: 'memory',
+    state: free < LEAST_MEMORY_BYTES ? 'failed' : 'warning',
+    found,
     advice: 'the platform takes about 400 MB and each agent 200: end other programs',
   };
 }
@@ -69,7 +75,9 @@ export async function checkPort(): Promise<Finding> {
   });
   if (code === undefined) return ok('port', `${found} is free`);
   return {
-    ...{ check: 'port', state: 'warning', found: `${found} cannot be listened on (${code})` },
+    check: 'port',
+    state: 'warning',
+    found: `${found} cannot be listened on (${code})`,
     advice: 'another program has it: end that, or start with --listen 127.0.0.1:0, which takes a free one',
   };
 }
@@ -115,7 +123,9 @@ export async function checkPython(): Promise<Finding> {
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;
     return {
-      ...{ check: 'python', state: 'warning', found: 'no Python 3.10 or newer' },
+      check: 'python',
+      state: 'warning',
+      found: 'no Python 3.10 or newer',
       advice: 'agents in Python need it (Debian: apt-get install python3 python3-venv)',
     };
   }

@@ -17,7 +17,12 @@ let isWriteOnly = false;
 
 beforeAll(async () => {
   server = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, log, buckets: [BUCKET], ...KEYS },
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    buckets: [BUCKET],
+    ...KEYS,
     fault: ({ method }) =>
       isWriteOnly && method !== 'PUT' ? { kind: 'error', code: 'AccessDenied' } : undefined,
   });
@@ -41,9 +46,14 @@ interface Bucket {
 /** An export of one day with two files. */
 async function exported(): Promise<Bucket> {
   const found: VerifiedExport = {
-    ...{ id: randomUUID(), tenant_id: randomUUID(), session_id: randomUUID() },
-    ...{ format_version: 'v2_beta', filter: null, rows_exported: 30 },
-    ...{ resources: ['runs', 'feedback'], late_runs_of_bulk_export_id: null },
+    id: randomUUID(),
+    tenant_id: randomUUID(),
+    session_id: randomUUID(),
+    format_version: 'v2_beta',
+    filter: null,
+    rows_exported: 30,
+    resources: ['runs', 'feedback'],
+    late_runs_of_bulk_export_id: null,
   };
   const path = `x/export_id=${found.id}/tenant_id=${found.tenant_id}/session_id=${found.session_id}/`;
   const base = `${path}resource=runs/year=2026/month=11/day=20/`;
@@ -58,7 +68,9 @@ async function exported(): Promise<Bucket> {
   await store.put(BUCKET, manifest, JSON.stringify({ rows: 30, files }));
   const result = { feedback_rows_written: 0, exported_files: files.map(({ key }) => `${BUCKET}/${key}`) };
   const run = {
-    ...{ start_time: `${DAY}T00:00:00Z`, end_time: '2026-11-21T00:00:00Z', rows_exported: 30 },
+    start_time: `${DAY}T00:00:00Z`,
+    end_time: '2026-11-21T00:00:00Z',
+    rows_exported: 30,
     metadata: { result },
   };
   return { found, run, folder: base, manifest };

@@ -95,8 +95,12 @@ export async function compareBucket(
   let [rows, files, bytes] = [0, 0, 0];
   for (const [at, run] of runs.entries()) {
     const key = manifestKey({
-      ...{ prefix, exportId: found.id, tenantId: found.tenant_id, projectId: found.session_id },
-      ...{ formatVersion: found.format_version, day: run.start_time.slice(0, 10) },
+      prefix,
+      exportId: found.id,
+      tenantId: found.tenant_id,
+      projectId: found.session_id,
+      formatVersion: found.format_version,
+      day: run.start_time.slice(0, 10),
     });
     const manifest = await readManifest(store, bucket, key);
     if (typeof manifest === 'string') {

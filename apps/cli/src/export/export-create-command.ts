@@ -48,7 +48,8 @@ export async function createExport(name: string | undefined, flags: ExportCreate
     const namespace = flags.namespace ?? connection.namespace;
     if (flags.dryRun) {
       const destination = await client.get(RESOURCES.BulkExportDestination, {
-        ...{ name: flags.destination, namespace },
+        name: flags.destination,
+        namespace,
       });
       return await printEstimate(new RestClient(target.rest), spec, destination);
     }

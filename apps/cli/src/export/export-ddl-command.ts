@@ -51,8 +51,12 @@ export async function printDdl(given: string, flags: ExportDdlFlags): Promise<nu
   );
   const { export_fields: fields, format_version: formatVersion } = found;
   const day = partitionFolder({
-    ...{ prefix: config.prefix, exportId: found.id, tenantId: found.tenant_id, projectId: found.session_id },
-    ...{ formatVersion, day: found.start_time.slice(0, 10) },
+    prefix: config.prefix,
+    exportId: found.id,
+    tenantId: found.tenant_id,
+    projectId: found.session_id,
+    formatVersion,
+    day: found.start_time.slice(0, 10),
   });
   const folder = day.slice(0, day.indexOf('/year='));
   const yearOf = (time: string): number => Number(time.slice(0, 4));

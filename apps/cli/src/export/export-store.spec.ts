@@ -6,12 +6,20 @@ import type { Findings } from './findings.js';
 
 const DAY = '2026-11-20T00:00:00Z';
 const run: VerifiedRun = {
-  ...{ start_time: DAY, end_time: '2026-11-21T00:00:00Z', rows_exported: 5 },
+  start_time: DAY,
+  end_time: '2026-11-21T00:00:00Z',
+  rows_exported: 5,
   metadata: { result: { feedback_rows_written: 250, exported_files: [] } },
 };
 const plain: VerifiedExport = {
-  ...{ id: 'own', tenant_id: 't', session_id: 's', format_version: 'v1', filter: null, rows_exported: 5 },
-  ...{ resources: ['runs', 'feedback'], late_runs_of_bulk_export_id: null },
+  id: 'own',
+  tenant_id: 't',
+  session_id: 's',
+  format_version: 'v1',
+  filter: null,
+  rows_exported: 5,
+  resources: ['runs', 'feedback'],
+  late_runs_of_bulk_export_id: null,
 };
 const late: VerifiedExport = { ...plain, resources: ['runs'], late_runs_of_bulk_export_id: 'former' };
 

@@ -21,8 +21,13 @@ const KIND: Readonly<Record<ExportColumn['fileType'][FormatVersion], Kind>> = {
 };
 
 const HIVE = {
-  ...{ text: 'string', list: 'array<string>', timestamp: 'timestamp', bool: 'boolean' },
-  ...{ int64: 'bigint', double: 'double', decimal: 'decimal(18,10)' },
+  text: 'string',
+  list: 'array<string>',
+  timestamp: 'timestamp',
+  bool: 'boolean',
+  int64: 'bigint',
+  double: 'double',
+  decimal: 'decimal(18,10)',
 };
 
 const TYPE: Readonly<Record<DdlEngine, Readonly<Record<Kind, string>>>> = {
@@ -30,20 +35,40 @@ const TYPE: Readonly<Record<DdlEngine, Readonly<Record<Kind, string>>>> = {
   iceberg: HIVE,
   // NUMERIC has nine digits after the point
   bigquery: {
-    ...{ text: 'STRING', list: 'ARRAY<STRING>', timestamp: 'TIMESTAMP', bool: 'BOOL' },
-    ...{ int64: 'INT64', double: 'FLOAT64', decimal: 'BIGNUMERIC(28, 10)' },
+    text: 'STRING',
+    list: 'ARRAY<STRING>',
+    timestamp: 'TIMESTAMP',
+    bool: 'BOOL',
+    int64: 'INT64',
+    double: 'FLOAT64',
+    decimal: 'BIGNUMERIC(28, 10)',
   },
   snowflake: {
-    ...{ text: 'VARCHAR', list: 'ARRAY', timestamp: 'TIMESTAMP_TZ(6)', bool: 'BOOLEAN' },
-    ...{ int64: 'NUMBER(19, 0)', double: 'DOUBLE', decimal: 'NUMBER(18, 10)' },
+    text: 'VARCHAR',
+    list: 'ARRAY',
+    timestamp: 'TIMESTAMP_TZ(6)',
+    bool: 'BOOLEAN',
+    int64: 'NUMBER(19, 0)',
+    double: 'DOUBLE',
+    decimal: 'NUMBER(18, 10)',
   },
   clickhouse: {
-    ...{ text: 'String', list: 'Array(String)', timestamp: "DateTime64(6, 'UTC')", bool: 'Bool' },
-    ...{ int64: 'Int64', double: 'Float64', decimal: 'Decimal(18, 10)' },
+    text: 'String',
+    list: 'Array(String)',
+    timestamp: "DateTime64(6, 'UTC')",
+    bool: 'Bool',
+    int64: 'Int64',
+    double: 'Float64',
+    decimal: 'Decimal(18, 10)',
   },
   duckdb: {
-    ...{ text: 'VARCHAR', list: 'VARCHAR[]', timestamp: 'TIMESTAMPTZ', bool: 'BOOLEAN' },
-    ...{ int64: 'BIGINT', double: 'DOUBLE', decimal: 'DECIMAL(18,10)' },
+    text: 'VARCHAR',
+    list: 'VARCHAR[]',
+    timestamp: 'TIMESTAMPTZ',
+    bool: 'BOOLEAN',
+    int64: 'BIGINT',
+    double: 'DOUBLE',
+    decimal: 'DECIMAL(18,10)',
   },
 };
 

@@ -5,14 +5,16 @@ describe('an estimate of an export', () => {
   it('shows what a terminal would obey in what the server answered', () => {
     const text = renderEstimate(
       {
-        ...{
-          start_time: '\u001b]0;title\u0007',
-          end_time: '2026-01-02T00:00:00Z',
-          windows: 1,
-          runs: 2,
-          rows: 3,
-        },
-        ...{ exact: true, bytes: 4, bytes_per_row: 5, measured_exports: 1, seconds: 6 },
+        start_time: '\u001b]0;title\u0007',
+        end_time: '2026-01-02T00:00:00Z',
+        windows: 1,
+        runs: 2,
+        rows: 3,
+        exact: true,
+        bytes: 4,
+        bytes_per_row: 5,
+        measured_exports: 1,
+        seconds: 6,
       },
       undefined,
     );

@@ -58,7 +58,10 @@ export async function printManifest(name: string, flags: ManifestFlags): Promise
     const objects = buildRemoteListener(listener, {
       hub: await openAccess(name, key, flags, kube),
       idleKey: Buffer.from(idleKey, 'base64').toString('utf8'),
-      ...{ image, addresses, agentsNonRoot, tracing },
+      image,
+      addresses,
+      agentsNonRoot,
+      tracing,
       ...(pullSecret === undefined ? {} : { imagePullSecrets: [pullSecret] }),
     });
     const printed = objects.filter(({ kind }) => !onlySecret || kind === SECRETS.kind);

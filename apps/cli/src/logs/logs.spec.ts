@@ -11,11 +11,22 @@ import { restLogs } from './rest-logs.js';
 const ID = '00000000-0000-4000-8000-000000000001';
 const second = (n: number): string => `2026-11-23T10:00:${String(n).padStart(2, '0')}.000000000Z`;
 const line = (at: number, text: string, pod = 'one', container = 'agent'): LogLine => ({
-  ...{ time: second(at), pod, container, text },
+  time: second(at),
+  pod,
+  container,
+  text,
 });
 const flags: LogsFlags = {
-  ...{ namespace: undefined, revision: undefined, container: undefined, tail: undefined, since: undefined },
-  ...{ follow: false, previous: false, timestamps: false, data: undefined, context: undefined },
+  namespace: undefined,
+  revision: undefined,
+  container: undefined,
+  tail: undefined,
+  since: undefined,
+  follow: false,
+  previous: false,
+  timestamps: false,
+  data: undefined,
+  context: undefined,
 };
 
 describe('printed logs', () => {

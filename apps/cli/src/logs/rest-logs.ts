@@ -122,7 +122,9 @@ function firstQuery(
   since: string | undefined,
 ): Readonly<Record<string, string | undefined>> {
   return {
-    ...{ tail: tail === undefined ? undefined : `${tail}`, container, since },
+    tail: tail === undefined ? undefined : `${tail}`,
+    container,
+    since,
     ...(follow ? { follow: 'true' } : {}),
     ...(previous ? { previous: 'true' } : {}),
   };

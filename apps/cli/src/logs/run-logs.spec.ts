@@ -40,18 +40,25 @@ describe('logs of an export run', () => {
     await client.create(RESOURCES.BulkExportRun, {
       metadata: { namespace: NAMESPACE, name: `${exportName}-2026050${day}` },
       spec: {
-        ...{ exportName, exportId: ID, tenantId: ID, projectId: ID },
+        exportName,
+        exportId: ID,
+        tenantId: ID,
+        projectId: ID,
         startTime: `2026-05-0${day}T00:00:00Z`,
         endTime: `2026-05-0${day + 1}T00:00:00Z`,
         destination: { config: { bucketName: 'bucket', includeBucketInPrefix: true } },
-        ...{ format: 'parquet', formatVersion: 'v1', compression: 'zstd' },
+        format: 'parquet',
+        formatVersion: 'v1',
+        compression: 'zstd',
       },
     });
   /** The pod of an attempt, as the Job would make it; no node carries it. */
   async function beginPod(run: BulkExportRun, number: number, following: readonly BulkExportRun[] = []) {
     const attempt = { run, number, following, systemNamespace: SYSTEM, timeoutMs: 1_000 };
     const { spec, metadata } = buildExportJob(attempt, {
-      ...{ version: '1.2.3', apiUrl: 'http://api:8470', addresses: 'cluster-dns' },
+      version: '1.2.3',
+      apiUrl: 'http://api:8470',
+      addresses: 'cluster-dns',
     });
     const { template } = spec;
     await client.create(PODS, {
@@ -68,8 +75,15 @@ describe('logs of an export run', () => {
       revision: undefined,
     });
     const flags = {
-      ...{ namespace: undefined, revision: undefined, container: undefined, tail: undefined },
-      ...{ since: undefined, follow: false, previous: false, timestamps: false, data: undefined },
+      namespace: undefined,
+      revision: undefined,
+      container: undefined,
+      tail: undefined,
+      since: undefined,
+      follow: false,
+      previous: false,
+      timestamps: false,
+      data: undefined,
       context: undefined,
     };
     const { signal } = new AbortController();

@@ -74,8 +74,11 @@ async function renderOne(kube: KubeAccess, kind: Kind, name: string, flags: GetF
     case 'table':
     case 'wide': {
       const table = await fetchTable(kube.client, {
-        ...{ kind, selector: undefined, isWide: output.kind === 'wide' },
-        ...{ name: object.metadata.name, namespace: object.metadata.namespace },
+        kind,
+        selector: undefined,
+        isWide: output.kind === 'wide',
+        name: object.metadata.name,
+        namespace: object.metadata.namespace,
       });
       return table ? renderTable(table.headings, table.rows) : '';
     }

@@ -166,8 +166,10 @@ export async function setPrice(name: string, flags: PriceFlags): Promise<number>
   const { id } = await openRest(flags).request<Price>('PUT', PATH, {
     name,
     match_pattern: pattern ?? `^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`,
-    ...{ prompt_cost: `${input}e-6`, completion_cost: `${completion}e-6` },
-    ...{ prompt_cost_details: details(inputKind), completion_cost_details: details(completionKind) },
+    prompt_cost: `${input}e-6`,
+    completion_cost: `${completion}e-6`,
+    prompt_cost_details: details(inputKind),
+    completion_cost_details: details(completionKind),
     ...(provider === undefined ? {} : { provider }),
     ...(from === undefined ? {} : { start_time: from }),
   });

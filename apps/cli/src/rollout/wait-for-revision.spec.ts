@@ -3,8 +3,14 @@ import type { Deployment } from './revisions.js';
 import { waitUntilServing } from './wait-for-revision.js';
 
 const deployment = (reason: string, status = 'READY'): Deployment => ({
-  ...{ id: 'i', name: 'a', status, status_reason: reason, status_message: 'why' },
-  ...{ latest_revision_id: null, active_revision_id: null, url: null },
+  id: 'i',
+  name: 'a',
+  status,
+  status_reason: reason,
+  status_message: 'why',
+  latest_revision_id: null,
+  active_revision_id: null,
+  url: null,
 });
 
 /** Clock whose sleeps end at once. */

@@ -8,7 +8,11 @@ const LOOK_MS = 1_000;
 /** Reasons of the condition Ready while it is true: a deployment at zero pods serves all requests. */
 const SERVING: ReadonlySet<string | null | undefined> = new Set(['Ready', 'Asleep', 'Waking']);
 const FAILED: ReadonlySet<string> = new Set([
-  ...['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'],
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+  'SKIPPED',
+  'INTERRUPTED',
 ]);
 
 export interface RestWait {

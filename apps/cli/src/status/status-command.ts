@@ -217,7 +217,9 @@ export async function readParts({ local, rest, kubeconfig }: Target): Promise<re
     local ? diskState(local.root) : [],
     local ? postgresState(local.root) : [],
     serverState('rest', {
-      ...{ url: rest.url, caFile: rest.caFile, path: '/ok' },
+      url: rest.url,
+      caFile: rest.caFile,
+      path: '/ok',
       isHealthy: (code) => code === 200,
     }),
     warningParts(rest),

@@ -28,7 +28,9 @@ export async function readRuns(rest: RestClient, wanted: RunsWanted, most: numbe
   do {
     const page: { readonly runs: readonly ReadRun[]; readonly cursors: { readonly next: string | null } } =
       await rest.request('POST', '/runs/query', {
-        ...{ ...wanted, select: RUN_FIELDS, limit: most - runs.length },
+        ...wanted,
+        select: RUN_FIELDS,
+        limit: most - runs.length,
         ...(cursor === null ? {} : { cursor }),
       });
     runs.push(...page.runs);

@@ -180,8 +180,12 @@ export async function tailTraces(flags: TracesFlags): Promise<number> {
 /** One line; columns of a table would need the widest cell of those to come. */
 function lineOf(run: ReadRun): string {
   const cells = [
-    ...[timeText(run.end_time ?? run.start_time), run.trace_id, run.status.padEnd(11)],
-    ...[latencyText(run.latency).padStart(8), run.name, errorLine(run)],
+    timeText(run.end_time ?? run.start_time),
+    run.trace_id,
+    run.status.padEnd(11),
+    latencyText(run.latency).padStart(8),
+    run.name,
+    errorLine(run),
   ];
   return `${cellText(cells.join('  ')).trimEnd()}\n`;
 }

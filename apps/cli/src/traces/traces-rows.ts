@@ -41,7 +41,10 @@ export const TRACE_COMMANDS: readonly Command[] = [
         ),
         children: toggle('--children', 'every run, and not the roots of traces alone'),
         limit: {
-          ...{ flags: '--limit <count>', about: 'most to list', fallback: 20, shownFallback: '20' },
+          flags: '--limit <count>',
+          about: 'most to list',
+          fallback: 20,
+          shownFallback: '20',
           parse: parseLimit,
         },
         ...TARGET_OPTIONS,

@@ -96,7 +96,10 @@ function registrySecretsOf({
         store: TraceStore,
         config: ControllerConfig,
       ): DeploymentTools => ({
-        ...{ client, clock, events, provisioning },
+        client,
+        clock,
+        events,
+        provisioning,
         archiver: new RevisionArchiver(client, store.revisionArchive),
         registrySecrets: registrySecretsOf(platformSettings(config)),
         agentVolumes: config.agentVolumes ?? AGENT_VOLUMES,

@@ -71,8 +71,11 @@ describe('archiveRevisions', () => {
     return client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
       metadata: { namespace: NAMESPACE, name, annotations: { [ANNOTATION.id]: randomUUID() } },
       spec: {
-        ...{ source: 'external_image', sourceConfig: {}, sourceRevisionConfig: { imageUri: 'i' } },
-        ...{ suspend: false, revisionHistoryLimit: 1 },
+        source: 'external_image',
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'i' },
+        suspend: false,
+        revisionHistoryLimit: 1,
       },
     });
   }
@@ -83,20 +86,30 @@ describe('archiveRevisions', () => {
     const name = `${of}-0000${number}`;
     const made = await client.create<AgentRevision>(RESOURCES.AgentRevision, {
       metadata: {
-        ...{ namespace: NAMESPACE, name, labels: { [LABEL.deployment]: of } },
+        namespace: NAMESPACE,
+        name,
+        labels: { [LABEL.deployment]: of },
         annotations: { [ANNOTATION.id]: randomUUID(), 'example.com/large': 'x'.repeat(100_000) },
         ownerReferences: [controllerReference(RESOURCES.AgentDeployment, deployment)],
       },
       spec: {
-        ...{ deploymentName: of, deploymentWireName: of, tenantId: TENANT, number },
-        ...{ source: 'external_image', imageUri: `i:${number}`, envSecretName: `${name}-env` },
-        ...{ databaseSecretName: `${of}-database`, platformSecretName: `${of}-platform` },
+        deploymentName: of,
+        deploymentWireName: of,
+        tenantId: TENANT,
+        number,
+        source: 'external_image',
+        imageUri: `i:${number}`,
+        envSecretName: `${name}-env`,
+        databaseSecretName: `${of}-database`,
+        platformSecretName: `${of}-platform`,
         listenerName: 'default',
       },
     });
     await client.create(CONFIG_MAPS, {
       metadata: {
-        ...{ namespace: NAMESPACE, name: `${name}-output`, annotations: { [ANNOTATION.pod]: 'pod-1' } },
+        namespace: NAMESPACE,
+        name: `${name}-output`,
+        annotations: { [ANNOTATION.pod]: 'pod-1' },
         ownerReferences: [controllerReference(RESOURCES.AgentRevision, made)],
       },
       data: { 'agent.log': `2026-11-20T00:00:00Z no model ${number}` },

@@ -124,7 +124,8 @@ function gitSource({ source, sourceConfig, sourceRevisionConfig }: AgentDeployme
   const { repoUrl = '', integrationId, installCommand, buildCommand, buildOnPush } = sourceConfig;
   const { repoRef, graphConfigPath = '' } = sourceRevisionConfig;
   return {
-    ...{ repoUrl, graphConfigPath },
+    repoUrl,
+    graphConfigPath,
     ...(repoRef === undefined ? {} : { repoRef }),
     ...(buildOnPush === true ? { buildOnPush } : {}),
     ...(integrationId === undefined ? {} : { integrationId }),

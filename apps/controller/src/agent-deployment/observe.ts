@@ -145,7 +145,11 @@ export async function observeDeployment(
     runsProcesses: provisioning.runsProcesses,
     environment: secretsRef ? variablesOf(named) : {},
     refusedObject: await findRefusedObject({
-      ...{ deployment, revisions, caches, registrySecrets, findSecret },
+      deployment,
+      revisions,
+      caches,
+      registrySecrets,
+      findSecret,
       variables: named,
       isRemote: listener?.spec.remote !== undefined,
     }),

@@ -39,7 +39,10 @@ describe('DeploymentProvisioning', () => {
         release: () => Promise.resolve(),
       },
       adminUri: postgres.uri,
-      ...{ trustedCa, passwordDays, clock, runsProcesses: false },
+      trustedCa,
+      passwordDays,
+      clock,
+      runsProcesses: false,
     });
   };
   const stored = async (): Promise<{ ca: string | undefined; mark: string | undefined }> => {

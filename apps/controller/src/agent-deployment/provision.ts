@@ -177,7 +177,9 @@ export class DeploymentProvisioning {
     const isUnmarked = former === undefined && trustedCa !== undefined;
     const mark = isReplaced || isUnmarked ? randomUUID() : former;
     const notes = {
-      ...{ trustedCa, mark, connections: connections < maxConnections ? connections : undefined },
+      trustedCa,
+      mark,
+      connections: connections < maxConnections ? connections : undefined,
       passwordAt: isOld
         ? this.#stores.clock.now().toISOString()
         : existing?.metadata.annotations?.[ANNOTATION.passwordAt],

@@ -72,7 +72,9 @@ describe('refusal', () => {
     ],
   ])('refuses a revision that names %s', (_, refusedObject, reason, message) => {
     expect(admitRevision(world({ refusedObject })).refusal).toEqual({
-      ...{ type: 'RevisionReady', reason, message },
+      type: 'RevisionReady',
+      reason,
+      message,
     });
   });
 

@@ -162,7 +162,9 @@ describe('findRefusedObject', () => {
     const ids = { annotations: { 'agentplane.dev/id': 'id-1' } };
     const known = { ...repeated, metadata: { ...repeated.metadata, ...ids } };
     expect(await judge(asking, { revisions: [known] })).toEqual({
-      ...{ kind: 'Secret', name: 'keys', why: 'platform' },
+      kind: 'Secret',
+      name: 'keys',
+      why: 'platform',
     });
     const handled = { ...asking, status: { ...asking.status, handledRevisionRequestId: id } };
     expect(await judge(handled, { revisions: [known] })).toBeUndefined();

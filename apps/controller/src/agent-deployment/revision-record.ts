@@ -39,7 +39,7 @@ export function archivedRevision(revision: AgentRevision): ArchivedRevision {
   // the operator of a listener writes the status
   if (!isShort(object))
     object = written({ spec: { ...spec, resourceSpec: null } as never, status: shortened(status) });
-  return { ...{ id, number: spec.number, status: revisionWireStatus(revision) }, object };
+  return { id, number: spec.number, status: revisionWireStatus(revision), object };
 }
 
 /** The conditions of a status, with messages so short that 32 of them fit. */

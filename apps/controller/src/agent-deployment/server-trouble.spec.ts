@@ -21,7 +21,9 @@ describe('serverTrouble', () => {
       await client.create(EVENTS, {
         metadata: { namespace: key.namespace, name: `event-${at}` },
         involvedObject: { kind: 'StatefulSet', name: key.name, namespace: key.namespace },
-        ...{ type: 'Warning', reason: 'FailedCreate', lastTimestamp: '2026-05-01T12:00:00Z' },
+        type: 'Warning',
+        reason: 'FailedCreate',
+        lastTimestamp: '2026-05-01T12:00:00Z',
         message: `${at} ${'x'.repeat(20_000)}`,
       });
     const trouble = await serverTrouble(client, key, {} as StatefulSet);

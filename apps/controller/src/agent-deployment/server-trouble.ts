@@ -39,7 +39,8 @@ export async function serverTrouble(
   if (!statefulSet) return 'it does not exist';
   // a StatefulSet whose pod is refused says so in events alone
   const pages = client.pages<KubeEvent>(EVENTS, {
-    ...{ ...(namespace === undefined ? {} : { namespace }), pageSize: MOST_EVENTS },
+    ...(namespace === undefined ? {} : { namespace }),
+    pageSize: MOST_EVENTS,
     fieldSelector: `involvedObject.kind=StatefulSet,involvedObject.name=${name},type=Warning`,
   });
   const { value } = await pages.next();

@@ -211,7 +211,11 @@ describe('summarizeDeployment after a failure', () => {
   const BROKEN = new Error('connect ECONNREFUSED 10.0.0.1');
   const NOT_OURS = new TerminalError('NotOurs', 'Secret x belongs to another owner');
   const serving: Condition = {
-    ...{ type: 'RevisionReady', status: 'True', reason: 'Serving', message: '', lastTransitionTime: '' },
+    type: 'RevisionReady',
+    status: 'True',
+    reason: 'Serving',
+    message: '',
+    lastTransitionTime: '',
   };
   const wasReady = { ...PROVISIONED, conditions: [...(PROVISIONED?.conditions ?? []), serving] };
   const after = (

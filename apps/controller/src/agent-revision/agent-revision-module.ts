@@ -27,7 +27,8 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
         config: ControllerConfig,
       ) =>
         new BuildReconciler(caches.revisions, {
-          ...{ client, clock },
+          client,
+          clock,
           readImages: (namespace) => readImageIndex(config.imageStore, namespace),
           gitBuilds: openGitBuilds(caches, client, clock, looks, config),
         }),

@@ -78,7 +78,8 @@ export class BuildReconciler {
     const message = `image resolved to ${image}`;
     const { repoCommitSha } = repeated?.status ?? {};
     await this.#write(revision, {
-      ...{ image, draft: { status: 'True', reason: REASON.image, message } },
+      image,
+      draft: { status: 'True', reason: REASON.image, message },
       ...(repoCommitSha === undefined ? {} : { repoCommitSha }),
     });
   }
@@ -90,7 +91,10 @@ export class BuildReconciler {
     const { generation } = revision.metadata;
     const { status, reason, message } = draft;
     const condition: ConditionDraft = {
-      ...{ type: CONDITION.built, status, reason, message },
+      type: CONDITION.built,
+      status,
+      reason,
+      message,
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
     const before = conditions?.filter(({ type }) => type === CONDITION.built);

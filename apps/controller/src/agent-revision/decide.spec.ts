@@ -46,8 +46,10 @@ describe('decideBuild', () => {
       'leaves the images of its own store out of another cluster',
       {
         revision: revision({
-          ...{ source: 'external_image', imageUri: 'local/sample-agent' },
-          ...{ listenerName: 'far', placeNamespace: 'agents' },
+          source: 'external_image',
+          imageUri: 'local/sample-agent',
+          listenerName: 'far',
+          placeNamespace: 'agents',
         }),
       },
       { kind: 'resolve', image: 'local/sample-agent' },

@@ -4,7 +4,9 @@ import { secretProblem } from './credentials-problem.js';
 function secretOf(values: Readonly<Record<string, string>>): Secret {
   const data = Object.entries(values).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
   return {
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } },
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's' },
     data: Object.fromEntries(data) as Record<string, string>,
   };
 }

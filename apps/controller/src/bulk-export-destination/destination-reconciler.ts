@@ -171,8 +171,10 @@ export class DestinationReconciler {
         destination.status?.conditions,
         [condition],
         {
-          ...{ needs: [CONDITION.validated], failures: [CONDITION.inUse] },
-          ...{ reason: REASON.usable, message: 'exports can be written' },
+          needs: [CONDITION.validated],
+          failures: [CONDITION.inUse],
+          reason: REASON.usable,
+          message: 'exports can be written',
         },
         generation,
         now,

@@ -95,7 +95,9 @@ describe('AttemptWorkers.stop', () => {
   function workersWith(exportProgress: Pick<TraceStore['exportProgress'], 'find' | 'list'>): AttemptWorkers {
     const runs = [first, second, third];
     return new AttemptWorkers({
-      ...{ client, traceStore: { exportProgress }, systemNamespace: NAMESPACE },
+      client,
+      traceStore: { exportProgress },
+      systemNamespace: NAMESPACE,
       workerJobs: {
         following: ({ metadata }: BulkExportRun) => (metadata.uid === first.uid ? undefined : job),
       },
@@ -107,7 +109,8 @@ describe('AttemptWorkers.stop', () => {
   const begins = (run: NamedRun) => traces.exportProgress.recordIntent(run.uid, 1, { part: 0, key: 'k' });
   const secrets = async (): Promise<readonly string[]> => {
     const { items } = await client.list(SECRETS, {
-      ...{ namespace: NAMESPACE, labelSelector: `${LABEL.export}=${first.uid}` },
+      namespace: NAMESPACE,
+      labelSelector: `${LABEL.export}=${first.uid}`,
     });
     return items.map(({ metadata }) => metadata.name);
   };

@@ -89,7 +89,11 @@ export class AttemptWorkers {
   async start(run: BulkExportRun, number: number, following: readonly BulkExportRun[] = []): Promise<void> {
     const { client, databaseUri, limits, settings, systemNamespace, traceStore } = this.#deps;
     const attempt: ExportAttempt = {
-      ...{ run, number, following, systemNamespace, timeoutMs: limits.runTimeoutMs },
+      run,
+      number,
+      following,
+      systemNamespace,
+      timeoutMs: limits.runTimeoutMs,
       traceParent: currentTraceParent(),
     };
     await traceStore.exportProgress.free([run, ...following].map(({ metadata: { uid = '' } }) => uid));

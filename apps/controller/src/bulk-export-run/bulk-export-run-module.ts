@@ -109,8 +109,14 @@ function buildLeftUploads(
 ): LeftUploads {
   const settings = { systemNamespace, allowPrivateEndpoints };
   return new LeftUploads({
-    ...{ ...settings, client, traceStore, runs, workspaces },
-    ...{ leader, log, clock },
+    ...settings,
+    client,
+    traceStore,
+    runs,
+    workspaces,
+    leader,
+    log,
+    clock,
   });
 }
 
@@ -144,7 +150,14 @@ function buildLeftUploads(
         const shared = { client, limits, traceStore, workerJobs, workspaces, runs };
         const workers = new AttemptWorkers({ ...shared, settings, systemNamespace, databaseUri, jobs });
         return new BulkExportRunReconciler({
-          ...{ ...shared, workers, events, time, exports, places, following, uploads },
+          ...shared,
+          workers,
+          events,
+          time,
+          exports,
+          places,
+          following,
+          uploads,
         });
       },
     },

@@ -210,7 +210,8 @@ describe('decideRun', () => {
     [
       'counts an attempt whose own worker ended before it claimed the run',
       {
-        ...{ run: aRun(1), progress: undefined },
+        run: aRun(1),
+        progress: undefined,
         job: { ...aJob({ secondsAgo: 31 }), metadata: { name: exportJobName('u', 1) } },
       },
       'start 2',
@@ -372,7 +373,9 @@ describe('summarizeRun', () => {
     const run = { ...before, status: { ...before.status, errors: { retry_0: '503 from the store' } } };
     for (const changes of [failed, { run, progress: progress(2, 'running') }])
       expect(summary(changes).conditions?.find(({ type }) => type === 'Running')).toMatchObject({
-        ...{ status: 'True', reason: 'Retrying', message },
+        status: 'True',
+        reason: 'Retrying',
+        message,
       });
   });
 

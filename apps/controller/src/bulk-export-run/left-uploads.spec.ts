@@ -45,7 +45,11 @@ describe('LeftUploads', () => {
     await traces.migrate();
     pool = openPool({ uri, log, applicationName: 'test' });
     objects = await startObjectStore({
-      ...{ folder, host: '127.0.0.1', port: 0, log, buckets: [BUCKET] },
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: [BUCKET],
       ...KEYS,
       fault: (target) => fault?.(target),
     });
@@ -73,9 +77,15 @@ describe('LeftUploads', () => {
 
   function leftUploads(clock: Clock = systemClock, isLeader = true): LeftUploads {
     return new LeftUploads({
-      ...{ client, traceStore: traces, runs: { list: () => runs }, clock, log },
-      ...{ workspaces: { byIndex: () => [] } as never, leader: { isLeader } },
-      ...{ systemNamespace: 'system', allowPrivateEndpoints: true },
+      client,
+      traceStore: traces,
+      runs: { list: () => runs },
+      clock,
+      log,
+      workspaces: { byIndex: () => [] } as never,
+      leader: { isLeader },
+      systemNamespace: 'system',
+      allowPrivateEndpoints: true,
     });
   }
 
@@ -88,7 +98,9 @@ describe('LeftUploads', () => {
     const run = {
       metadata: { name: uid, namespace, uid },
       spec: {
-        ...{ ...ids, ...files, startTime: '2026-05-01T00:00:00Z' },
+        ...ids,
+        ...files,
+        startTime: '2026-05-01T00:00:00Z',
         destination: {
           config: { bucketName: BUCKET, endpointUrl, includeBucketInPrefix: true },
           credentialsSecretName: 'none',
@@ -123,8 +135,12 @@ describe('LeftUploads', () => {
     const { Client } = await import('minio');
     const { hostname, port } = new URL(objects.endpoint);
     const plain = new Client({
-      ...{ endPoint: hostname, port: Number(port), useSSL: false, region: 'us-east-1' },
-      ...{ accessKey: KEYS.accessKeyId, secretKey: KEYS.secretAccessKey },
+      endPoint: hostname,
+      port: Number(port),
+      useSSL: false,
+      region: 'us-east-1',
+      accessKey: KEYS.accessKeyId,
+      secretKey: KEYS.secretAccessKey,
     });
     return (await plain.findUploadId(BUCKET, key)) === undefined;
   }

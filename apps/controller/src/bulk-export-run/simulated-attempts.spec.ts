@@ -141,8 +141,11 @@ class Simulation {
     return {
       run: this.#run,
       bulkExport: { metadata: { name: 'x' }, spec: {} } as BulkExport,
-      ...{ place: 0, atWork: { all: 0, ofWorkspace: 0, ahead: 0, exportsAhead: 0 } },
-      ...{ job: found?.job, pods: found?.pods ?? [], progress: this.#progress },
+      place: 0,
+      atWork: { all: 0, ofWorkspace: 0, ahead: 0, exportsAhead: 0 },
+      job: found?.job,
+      pods: found?.pods ?? [],
+      progress: this.#progress,
       now: new Date(this.#nowMs),
       limits: { ...DEFAULT_EXPORT_LIMITS, retries: this.retries },
     };

@@ -209,7 +209,9 @@ export class BulkExportReconciler {
       const startMs = Number(partition.start / 1000n);
       const [predecessorUid, lateOfUid] = [formers.get(startMs), lateOfs.get(startMs)];
       const identity = {
-        ...{ tenantId: workspace.spec.tenantId, projectId, exportWindow },
+        tenantId: workspace.spec.tenantId,
+        projectId,
+        exportWindow,
         ...(predecessorUid === undefined ? {} : { predecessorUid }),
         // without the run of its day it fails, and reads no rows that it should leave out
         ...(lateOf ? { lateOfUid: lateOfUid ?? '' } : {}),

@@ -118,7 +118,10 @@ function decideContinuation({
   if (!continues || !predecessor) return undefined;
   const { bulkExport: former, runs, others, isSettled } = predecessor;
   const problem = findContinuationProblem({
-    ...{ id: continues.id, predecessor: former, others, continuation: bulkExport },
+    id: continues.id,
+    predecessor: former,
+    others,
+    continuation: bulkExport,
     runs,
     destination: destination?.spec.config,
   });

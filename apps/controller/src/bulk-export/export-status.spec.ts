@@ -17,9 +17,16 @@ describe('summarizeExport', () => {
       },
     } as unknown as BulkExport;
     const world = {
-      ...{ bulkExport, workspace: undefined, destination: undefined, project: undefined, runs: [] },
+      bulkExport,
+      workspace: undefined,
+      destination: undefined,
+      project: undefined,
+      runs: [],
       hasWorker: false,
-      ...{ predecessor: undefined, siblings: [], now: new Date(AT), limits: DEFAULT_EXPORT_LIMITS },
+      predecessor: undefined,
+      siblings: [],
+      now: new Date(AT),
+      limits: DEFAULT_EXPORT_LIMITS,
     };
     const status = summarizeExport(world, { kind: 'finished' });
     expect(status.conditions?.map(({ type }) => type).sort()).toEqual(['Completed', 'Ready']);

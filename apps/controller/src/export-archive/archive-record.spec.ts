@@ -5,9 +5,13 @@ import { archivedExport, archivedRun } from './archive-record.js';
 describe('an export in the archive', () => {
   it('has no annotations but those that are shown', () => {
     const bulkExport = {
-      ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'BulkExport' },
+      apiVersion: 'agentplane.dev/v1alpha1',
+      kind: 'BulkExport',
       metadata: {
-        ...{ name: 'x', namespace: 'ws', uid: 'u', creationTimestamp: '2026-05-01T00:00:00Z' },
+        name: 'x',
+        namespace: 'ws',
+        uid: 'u',
+        creationTimestamp: '2026-05-01T00:00:00Z',
         annotations: {
           [ANNOTATION.id]: 'i',
           'example.com/large': 'x'.repeat(200_000),
@@ -22,7 +26,10 @@ describe('an export in the archive', () => {
     expect(JSON.parse(archivedExport(bulkExport, undefined).object)).toEqual({
       ...bulkExport,
       metadata: {
-        ...{ name: 'x', namespace: 'ws', uid: 'u', creationTimestamp: '2026-05-01T00:00:00Z' },
+        name: 'x',
+        namespace: 'ws',
+        uid: 'u',
+        creationTimestamp: '2026-05-01T00:00:00Z',
         annotations: { [ANNOTATION.id]: 'i' },
       },
     });
@@ -32,7 +39,9 @@ describe('an export in the archive', () => {
     const run = {
       metadata: { name: 'r', namespace: 'ws', uid: 'u', creationTimestamp: '2026-05-01T00:00:00Z' },
       spec: {
-        ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z', filter: 'f'.repeat(8_000) },
+        startTime: '2026-05-01T00:00:00Z',
+        endTime: '2026-05-02T00:00:00Z',
+        filter: 'f'.repeat(8_000),
         destination: { config: { bucketName: 'b', prefix: 'p', endpointUrl: 'https://x' } },
       },
       status: {
@@ -47,7 +56,8 @@ describe('an export in the archive', () => {
     const { spec, status } = JSON.parse(small) as BulkExportRun;
     expect([status?.rows, Object.keys(status?.errors ?? {})]).toEqual([7, ['retry_10']]);
     expect(spec).toEqual({
-      ...{ startTime: '2026-05-01T00:00:00Z', endTime: '2026-05-02T00:00:00Z' },
+      startTime: '2026-05-01T00:00:00Z',
+      endTime: '2026-05-02T00:00:00Z',
       destination: { config: { bucketName: 'b', prefix: 'p' } },
     });
     const ordinary = archivedRun({ ...run, status: { rows: 7 } });

@@ -31,9 +31,12 @@ function aRun(isDone: boolean): BulkExportRun {
 function decide(changes: Partial<ArchiveWorld>, afterMs: number): string {
   const bulkExport = anExport('x', END);
   const decision = decideArchive({
-    ...{ bulkExport, runs: [aRun(true)], siblings: [bulkExport] },
+    bulkExport,
+    runs: [aRun(true)],
+    siblings: [bulkExport],
     history: { keptMs: 24 * HOUR_MS, keptExports: 2 },
-    ...{ isSettled: true, now: new Date(END + afterMs) },
+    isSettled: true,
+    now: new Date(END + afterMs),
     ...changes,
   });
   return decision.kind === 'later' ? `later ${decision.ms}` : decision.kind;
@@ -82,8 +85,12 @@ describe('a simulated year of hourly schedules', () => {
       held = held.filter(
         (bulkExport) =>
           decideArchive({
-            ...{ bulkExport, runs: [aRun(true)], siblings: [bulkExport], history },
-            ...{ isSettled: true, now },
+            bulkExport,
+            runs: [aRun(true)],
+            siblings: [bulkExport],
+            history,
+            isSettled: true,
+            now,
           }).kind !== 'archive',
       );
       const beyond = new Set(beyondHistory(held, history.keptExports));

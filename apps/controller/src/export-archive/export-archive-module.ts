@@ -65,7 +65,13 @@ function exportArchiveController(
         time: DatabaseTime,
       ) =>
         new ArchiveReconciler({
-          ...{ client, traceStore, time, workspaces, destinations, exports, runs },
+          client,
+          traceStore,
+          time,
+          workspaces,
+          destinations,
+          exports,
+          runs,
           history: exportHistory(config),
         }),
     },

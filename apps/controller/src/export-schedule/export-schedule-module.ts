@@ -77,7 +77,13 @@ function exportScheduleController(
         time: DatabaseTime,
       ) =>
         new ScheduleReconciler({
-          ...{ client, events, traceStore, time, workspaces, destinations, exports },
+          client,
+          events,
+          traceStore,
+          time,
+          workspaces,
+          destinations,
+          exports,
           limits: exportLimits(config),
         }),
     },

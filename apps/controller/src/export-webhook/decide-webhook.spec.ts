@@ -57,7 +57,9 @@ function decide(bulkExport: BulkExport, more: Partial<WebhookWorld> = {}): strin
 }
 
 const began = (ms: number, attempts = 1): WebhookDelivery => ({
-  ...{ attempts, firstAttemptAt: at(ms), lastAttemptAt: at(ms) },
+  attempts,
+  firstAttemptAt: at(ms),
+  lastAttemptAt: at(ms),
 });
 const refused = (attempt: number, isFinal = false) => ({
   outcome: { attempt, pauseMs: 2_000, answer: { kind: 'refused', why: 'answered 500', isFinal } as const },

@@ -56,7 +56,13 @@ function exportWebhookController(
         calls: WebhookCalls,
       ) =>
         new WebhookReconciler({
-          ...{ client, events, time, calls, workspaces, destinations, exports },
+          client,
+          events,
+          time,
+          calls,
+          workspaces,
+          destinations,
+          exports,
           guard: webhookGuard({
             allowPrivate,
             advice: 'set AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES=true for the platform to allow these',

@@ -21,7 +21,10 @@ const former = (agoMs: number) => [{ secretName: 'old', since: new Date(NOW - ag
 
 function decide(changes: Partial<FormerWorld>): string {
   const { unneeded, lookMs } = decideFormer({
-    ...{ former: former(11 * MINUTE_MS), destinations: [aDestination('new')], exports: [], runs: [] },
+    former: former(11 * MINUTE_MS),
+    destinations: [aDestination('new')],
+    exports: [],
+    runs: [],
     now: new Date(NOW),
     ...changes,
   });

@@ -43,7 +43,8 @@ describe('FormerCredentialsReconciler', () => {
   const aDestination = (former: string): Promise<BulkExportDestination> =>
     client.create(RESOURCES.BulkExportDestination, {
       metadata: {
-        ...{ namespace, name: `d${++count}` },
+        namespace,
+        name: `d${++count}`,
         annotations: { [ANNOTATION.formerCredentials]: former },
       },
       spec: {
@@ -55,7 +56,9 @@ describe('FormerCredentialsReconciler', () => {
   const aSecret = (name: string, { metadata, apiVersion, kind }: BulkExportDestination, over: object = {}) =>
     client.create(SECRETS, {
       metadata: {
-        ...{ namespace, name, labels: { [LABEL.managedBy]: 'agentplane' } },
+        namespace,
+        name,
+        labels: { [LABEL.managedBy]: 'agentplane' },
         ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' }],
       },
       type: SECRET_TYPE.destinationCredentials,

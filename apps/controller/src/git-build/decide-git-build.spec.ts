@@ -39,8 +39,15 @@ const away = ended({
 
 function world(over: Partial<GitBuildWorld> = {}): GitBuildWorld {
   return {
-    ...{ revision: gitRevision('a'), isSuperseded: false, job: undefined, pod: undefined },
-    ...{ ahead: 0, places: 2, timeoutMs: TIMEOUT_MS, canTakeImages: true, now: NOW },
+    revision: gitRevision('a'),
+    isSuperseded: false,
+    job: undefined,
+    pod: undefined,
+    ahead: 0,
+    places: 2,
+    timeoutMs: TIMEOUT_MS,
+    canTakeImages: true,
+    now: NOW,
     ...over,
   };
 }
@@ -152,7 +159,9 @@ describe('decideGitBuild', () => {
     ],
   ])('fails %s', (_, over, reason, message) => {
     expect(decideGitBuild(world(over))).toEqual({
-      ...{ kind: 'fail', reason, message: expect.stringMatching(message) },
+      kind: 'fail',
+      reason,
+      message: expect.stringMatching(message),
     });
   });
 });

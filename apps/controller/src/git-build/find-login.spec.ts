@@ -14,7 +14,8 @@ const workspaceWith = (data: Readonly<Record<string, string>> | undefined) => ({
 });
 const loginOf = (source: Partial<GitSource>, integration: Partial<typeof OURS> & object = {}) =>
   findLogin(workspaceWith({ [ID]: formatGitIntegration({ ...OURS, ...integration }) }), 'ws', {
-    ...{ repoUrl: REPOSITORY, integrationId: ID },
+    repoUrl: REPOSITORY,
+    integrationId: ID,
     ...source,
   });
 

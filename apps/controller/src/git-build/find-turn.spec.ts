@@ -44,7 +44,8 @@ describe('findTurn', () => {
     ]);
     const newest = ['a', 'b'].map((name) =>
       gitRevision(name, {
-        ...{ number: 3, namespace: name === 'a' ? 'ws-a' : 'ws-b' },
+        number: 3,
+        namespace: name === 'a' ? 'ws-a' : 'ws-b',
         status: { repoCommitSha: undefined },
       }),
     );

@@ -21,7 +21,10 @@ import { gitRevision } from './testdata/git-revision.js';
 
 const BUILDS = 'agentplane-builds';
 const images: ImageRegistry = {
-  ...{ namespace: BUILDS, prefix: 'registry.example.com/agents', pushSecret: 'push', isInsecure: false },
+  namespace: BUILDS,
+  prefix: 'registry.example.com/agents',
+  pushSecret: 'push',
+  isInsecure: false,
 };
 const ID = '0a1b2c3d-0000-4000-8000-00000000000e';
 const DIGEST = `sha256:${'d'.repeat(64)}`;
@@ -49,16 +52,18 @@ describe('GitBuilds with a registry', () => {
 
   const newBuilds = (): GitBuilds =>
     new GitBuilds({
-      ...{
-        client,
-        clock,
-        images,
-        guard: new AddressGuard({ allowPrivate: false, refuse: (why) => new Error(why) }),
-        looks: new CommitLooks(clock),
-      },
+      client,
+      clock,
+      images,
+      guard: new AddressGuard({ allowPrivate: false, refuse: (why) => new Error(why) }),
+      looks: new CommitLooks(clock),
       limits: {
-        ...{ places: 2, timeoutMs: 900_000, memoryMb: 2048, imageMb: 100 },
-        ...{ registry: undefined, pythonIndex: undefined },
+        places: 2,
+        timeoutMs: 900_000,
+        memoryMb: 2048,
+        imageMb: 100,
+        registry: undefined,
+        pythonIndex: undefined,
       },
       settings: { version: '1.0.0', apiUrl: 'http://api', addresses: 'cluster-dns' },
       revisions: new BuildingRevisions({ byIndex: () => [], addIndex: () => undefined }),
@@ -97,7 +102,11 @@ describe('GitBuilds with a registry', () => {
     });
     const terminated = { exitCode: 0, message };
     const status = {
-      ...{ name: 'push', ready: false, restartCount: 0, image: 'x', imageID: 'x' },
+      name: 'push',
+      ready: false,
+      restartCount: 0,
+      image: 'x',
+      imageID: 'x',
       state: { terminated },
     };
     await client.mergeStatus(

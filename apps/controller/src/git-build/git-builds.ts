@@ -153,7 +153,12 @@ export class GitBuilds {
       isStuck: ({ metadata: { uid = '' } }) => (this.#stuck.get(uid) ?? 0) > now.getTime(),
     });
     return {
-      ...{ revision, job, ...turn, places, timeoutMs, now },
+      revision,
+      job,
+      ...turn,
+      places,
+      timeoutMs,
+      now,
       pod: job ? (await client.list(PODS, ofJob)).items[0] : undefined,
       canTakeImages: takeImage !== undefined,
     };

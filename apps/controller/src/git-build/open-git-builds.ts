@@ -30,7 +30,12 @@ export function openGitBuilds(
   const { buildImageMegabytes: imageMb, npmRegistry: registry, pythonIndex } = config;
   const images = imageRegistry(config);
   return new GitBuilds({
-    ...{ client, clock, guard, looks, jobs, images },
+    client,
+    clock,
+    guard,
+    looks,
+    jobs,
+    images,
     revisions: new BuildingRevisions(revisions),
     limits: { places, timeoutMs, memoryMb, imageMb, registry, pythonIndex },
     settings: platformSettings(config),

@@ -123,7 +123,8 @@ describe('followedRef', () => {
   const deployment = (over: object = {}, config: object = {}, revision: object = {}) =>
     ({
       spec: {
-        ...{ source: 'git_host', ...over },
+        source: 'git_host',
+        ...over,
         sourceConfig: { buildOnPush: true, ...config },
         sourceRevisionConfig: revision,
       },

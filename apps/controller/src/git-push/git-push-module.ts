@@ -33,7 +33,12 @@ export const GIT_PUSH_CONTROLLER = Symbol('controller of pushes to branches');
         config: ControllerConfig,
       ) =>
         new PushReconciler({
-          ...{ client, clock, events, looks, deployments, revisions },
+          client,
+          clock,
+          events,
+          looks,
+          deployments,
+          revisions,
           guard: repositoryGuard(config),
           periodMs: config.pushPeriodMs,
         }),

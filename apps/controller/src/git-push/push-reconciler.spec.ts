@@ -82,7 +82,9 @@ describe('PushReconciler', () => {
     let current = await client.create<AgentDeployment>(RESOURCES.AgentDeployment, {
       metadata: { namespace, name },
       spec: {
-        ...{ source: 'git_host', suspend: false, revisionHistoryLimit: 10 },
+        source: 'git_host',
+        suspend: false,
+        revisionHistoryLimit: 10,
         sourceConfig: { repoUrl: repository.url, integrationId: integration, buildOnPush: true },
         sourceRevisionConfig: { repoRef: 'main', graphConfigPath: 'langgraph.json' },
       },
@@ -101,7 +103,11 @@ describe('PushReconciler', () => {
       await between?.();
     };
     const reconciler = new PushReconciler({
-      ...{ client, clock, guard, looks: new CommitLooks(clock), periodMs: PERIOD_MS },
+      client,
+      clock,
+      guard,
+      looks: new CommitLooks(clock),
+      periodMs: PERIOD_MS,
       events: { record: (_kind, _object, { message }) => void events.push(message) },
       deployments: { find: () => current, list: () => [current], seen: seenNow },
       revisions: {

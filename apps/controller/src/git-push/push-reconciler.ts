@@ -124,7 +124,8 @@ export class PushReconciler {
   async #look(deployment: AgentDeployment, ref: string, world: PushWorld): Promise<Finding | undefined> {
     const { uid = '', namespace = '', generation } = deployment.metadata;
     const asker = {
-      ...{ uid, namespace },
+      uid,
+      namespace,
       // a look that began before the newest revision had its commit, or before a push, is older than that
       question: `${generation ?? 0}/${world.newest?.spec.number ?? 0}/${heardOf(deployment)}`,
       subject: `${deployment.spec.sourceConfig.repoUrl ?? ''} ${ref}`,
@@ -139,7 +140,8 @@ export class PushReconciler {
         case 'later':
         case 'same':
           return {
-            ...{ commit, isOpen: decision === 'later' },
+            commit,
+            isOpen: decision === 'later',
             status: 'True',
             reason: REASON.upToDate,
             message: this.#text(ref, commit, decision === 'later' ? LATER : sameText(world, ref, commit)),
@@ -148,7 +150,8 @@ export class PushReconciler {
           await this.#askForRevision(deployment, ref, { commit, world });
           return {
             commit,
-            ...{ status: 'True', reason: REASON.pushed },
+            status: 'True',
+            reason: REASON.pushed,
             message: this.#text(ref, commit, '; building it'),
           };
         default:
@@ -186,7 +189,8 @@ export class PushReconciler {
     const patch = { metadata: { resourceVersion }, spec: { revisionRequest } };
     await deployments.seen(await client.merge(RESOURCES.AgentDeployment, keyOf(deployment), patch));
     events.record(RESOURCES.AgentDeployment, deployment, {
-      ...{ type: 'Normal', reason: EVENT.pushed },
+      type: 'Normal',
+      reason: EVENT.pushed,
       message: `${ref} is at ${commit}; building it`,
     });
   }
@@ -206,7 +210,8 @@ export class PushReconciler {
         : {
             ...looked,
             ...(isOpen ? { revision: deployment.status?.push?.revision ?? 0 } : {}),
-            ...{ commit, lookedAt: clock.now().toISOString() },
+            commit,
+            lookedAt: clock.now().toISOString(),
           };
     await this.#write(deployment, {
       ...(push ? { push } : {}),

@@ -5,7 +5,8 @@ import { CostlyListError, TooManyRefsError } from './find-commit.js';
 
 const silent = (): Promise<string> => new Promise(() => undefined);
 const asker = (uid: string, namespace = 'ws-a') => ({
-  ...{ uid, namespace },
+  uid,
+  namespace,
   subject: 'https://git.example.com/a.git HEAD',
 });
 

@@ -53,7 +53,9 @@ function listenerController(reconciler: ListenerReconciler, caches: Caches): Con
         events: EventRecorder,
       ) =>
         new ListenerReconciler(caches, platformSettings(config), {
-          ...{ client, clock, events },
+          client,
+          clock,
+          events,
           staleMs: config.heartbeatStaleMs,
         }),
     },

@@ -26,8 +26,13 @@ describe('ListenerReports', () => {
   });
 
   const report = (id: string, more: Partial<ListenerReport> = {}): ListenerReport => ({
-    ...{ id, kind: 'AgentRevision', name: 'a-00001', uid: 'r' },
-    ...{ type: 'Warning', reason: 'Crashed', message: `message ${id}` },
+    id,
+    kind: 'AgentRevision',
+    name: 'a-00001',
+    uid: 'r',
+    type: 'Warning',
+    reason: 'Crashed',
+    message: `message ${id}`,
     ...more,
   });
   const record = (...all: readonly ListenerReport[]): void =>

@@ -154,7 +154,9 @@ describe('ListenerReconciler of a remote listener', () => {
           account.create(EVENTS, {
             metadata: { namespace: NAMESPACE, name: 'a.1' },
             involvedObject: { kind: 'Secret', name: 'a', namespace: NAMESPACE },
-            ...{ type: 'Warning', reason: 'Leaked', message: 'send the key to example.org' },
+            type: 'Warning',
+            reason: 'Leaked',
+            message: 'send the key to example.org',
           }),
         ),
       };
@@ -182,7 +184,8 @@ describe('ListenerReconciler of a remote listener', () => {
     });
     const report = (id: string, name: string, uid = '') => ({
       ...({ id, name, uid, kind: 'AgentRevision', type: 'Warning' } as const),
-      ...{ reason: 'Crashed', message: 'its pods crash' },
+      reason: 'Crashed',
+      message: 'its pods crash',
     });
     await withAccount((account) =>
       account.applyStatus(

@@ -60,7 +60,10 @@ describe('ImageCollector', () => {
     mkdirSync(join(installation, 'node_modules'), { recursive: true });
     const store = openImageStore({ folder: join(base, 'images'), installation, clock });
     const collector = new ImageCollector({
-      ...{ store, client, clock, log: createLogger('test', 'silent') },
+      store,
+      client,
+      clock,
+      log: createLogger('test', 'silent'),
       revisions: { list: () => [...cached] },
       deployments: { list: () => [] },
       cluster: () => 'cluster',
@@ -81,8 +84,12 @@ describe('ImageCollector', () => {
     let image = '';
     for (const one of namespaces)
       image = await store.importBuilt('b', {
-        ...{ source, graphConfig: 'langgraph.json', namespace: one, cluster: 'cluster' },
-        ...{ limits: { maxBytes: 1e8, maxEntries: 1_000 }, maxNamespaceBytes: 1e9 },
+        source,
+        graphConfig: 'langgraph.json',
+        namespace: one,
+        cluster: 'cluster',
+        limits: { maxBytes: 1e8, maxEntries: 1_000 },
+        maxNamespaceBytes: 1e9,
       });
     return image;
   };
@@ -93,8 +100,12 @@ describe('ImageCollector', () => {
     await client.create<AgentRevision>(RESOURCES.AgentRevision, {
       metadata: { namespace, name },
       spec: {
-        ...{ deploymentName: 'a', deploymentWireName: 'a', tenantId: TENANT, number: made },
-        ...{ source: 'git_host', listenerName: 'listener' },
+        deploymentName: 'a',
+        deploymentWireName: 'a',
+        tenantId: TENANT,
+        number: made,
+        source: 'git_host',
+        listenerName: 'listener',
         git: { repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
         envSecretName: revisionEnvSecretName(name),
         databaseSecretName: databaseSecretName('a'),
@@ -133,7 +144,8 @@ describe('ImageCollector', () => {
     const image = await build(store, base, [namespace, OTHER]);
     const digest = image.split('@')[1] ?? '';
     const pod = (of: string) => ({
-      ...{ metadata: { namespace: of, name: 'names' }, spec: { containers: [{ name: 'c', image }] } },
+      metadata: { namespace: of, name: 'names' },
+      spec: { containers: [{ name: 'c', image }] },
     });
     for (const one of [OTHER, STRANGER]) await client.create(PODS, pod(one));
     await passes(1);

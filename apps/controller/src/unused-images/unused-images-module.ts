@@ -30,7 +30,11 @@ const STORE: readonly ObjectKey[] = [{ name: 'image-store' }];
         { imageStore: folder, systemNamespace }: ControllerConfig,
       ) =>
         new ImageCollector({
-          ...{ client, revisions, deployments, clock, log },
+          client,
+          revisions,
+          deployments,
+          clock,
+          log,
           store: folder === undefined ? undefined : openImageStore({ folder, installation: INSTALLATION }),
           cluster: () => clusterUid(namespaces, systemNamespace),
         }),

@@ -50,7 +50,10 @@ function ofAccount({ metadata: { namespace = '' } }: ServiceAccount): readonly O
         const { systemNamespace, podSecurity, agentEgress } = config;
         const [limits, history] = [exportLimits(config), exportHistory(config)];
         return new WorkspaceReconciler(caches, client, clock, {
-          ...{ systemNamespace, podSecurity, limits, history },
+          systemNamespace,
+          podSecurity,
+          limits,
+          history,
           agentEgress: agentEgress && {
             rules: agentEgress,
             databasePort: Number(new URL(config.databaseAdminUri).port) || POSTGRES_PORT,

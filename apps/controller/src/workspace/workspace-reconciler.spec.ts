@@ -70,7 +70,9 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
   ): Promise<void> {
     const options = {
       agentEgress,
-      ...{ systemNamespace: 'agentplane-system', podSecurity, limits: DEFAULT_EXPORT_LIMITS },
+      systemNamespace: 'agentplane-system',
+      podSecurity,
+      limits: DEFAULT_EXPORT_LIMITS,
       history: { keptMs: 3_600_000, keptExports: 200 },
     };
     const reconciler = new WorkspaceReconciler(caches, controller, systemClock, options);

@@ -34,7 +34,8 @@ export class JsonLinesWriter implements FileWriter {
 
   constructor({ columns, codec, sink }: JsonLinesOptions) {
     this.#fields = columns.map(({ column, field }, at) => ({
-      ...{ column, field },
+      column,
+      field,
       before: Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(column.name)}:`),
     }));
     this.#compression = new LineCompression(codec, async (bytes) => {

@@ -23,7 +23,8 @@ import { BudgetReconciler } from './budget-reconciler.js';
 
 const NAMESPACE = 'ws-x';
 const LISTENER: Listener = {
-  ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
+  apiVersion: 'agentplane.dev/v1alpha1',
+  kind: 'Listener',
   metadata: { name: 'default', namespace: NAMESPACE },
   spec: { computeType: 'cluster', computeId: 'near' },
 };
@@ -33,7 +34,8 @@ const at = (name: string) => ({ namespace: NAMESPACE, name });
 function workload(name: string, replicas: number, listener = 'default'): Deployment {
   const labels = { [LABEL.deployment]: 'a', [LABEL.revision]: name, [LABEL.listener]: listener };
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
     metadata: { ...at(name), labels },
     spec: {
       replicas,

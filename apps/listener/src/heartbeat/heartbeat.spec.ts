@@ -21,7 +21,11 @@ describe('Heartbeat', () => {
     },
   } as unknown as KubeClient;
   const heartbeat = new Heartbeat({
-    ...{ client, clock, log, version: '1', everyMs: 10_000 },
+    client,
+    clock,
+    log,
+    version: '1',
+    everyMs: 10_000,
     listener: { namespace: 'ws-x', name: 'default' },
   });
   afterEach(() => {

@@ -16,7 +16,9 @@ describe('HubReports', () => {
     },
   } as unknown as KubeClient;
   const reports = new HubReports({
-    ...{ client, clock, log: createLogger('test', 'silent') },
+    client,
+    clock,
+    log: createLogger('test', 'silent'),
     listener: { namespace: 'ws-x', name: 'far' },
   });
   const report = (message: string): void =>

@@ -48,7 +48,7 @@ export class HubReports {
     if (kind !== 'AgentDeployment' && kind !== 'AgentRevision') return;
     const { type, reason } = event;
     const message = event.message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
-    const report: ListenerReport = { ...{ id: randomUUID(), kind, name, uid }, ...{ type, reason, message } };
+    const report: ListenerReport = { id: randomUUID(), kind, name, uid, type, reason, message };
     this.#reports = [...this.#reports, report].slice(-MOST);
     this.#isStale = true;
     this.#writing ??= this.#writeAll();

@@ -64,7 +64,8 @@ export class Activator {
     this.#options = options;
     const { clock, log } = options;
     this.#room = new ConnectionRoom({
-      ...{ clock, most: MAX_CONNECTIONS },
+      clock,
+      most: MAX_CONNECTIONS,
       onFull: (report) =>
         log.warn(report, 'cut connections to deployments that sleep: as many are open as may be'),
     });
@@ -113,7 +114,12 @@ export class Activator {
   async #listen(name: string, { find, wake, pods }: Behind): Promise<Listening> {
     const { host, clock, log } = this.#options;
     const listener = new ServiceListener({
-      ...{ serviceName: name, port: { name: 'http' }, host, room: this.#room, clock, log },
+      serviceName: name,
+      port: { name: 'http' },
+      host,
+      room: this.#room,
+      clock,
+      log,
       endpoints: () => pods().flatMap(endpointOf),
       sleep: sleepOf({ name, find, write: wake, log }),
     });

@@ -16,14 +16,16 @@ import { PlaceCluster } from './place-cluster.js';
 const NAMESPACE = 'ws-x';
 const KEY = { namespace: NAMESPACE, name: 'a-00001' };
 const REVISION = {
-  ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'AgentRevision' },
+  apiVersion: 'agentplane.dev/v1alpha1',
+  kind: 'AgentRevision',
   metadata: { ...KEY, uid: '11111111-1111-4111-8111-111111111111' },
 } as AgentRevision;
 
 function workload(replicas?: number): Deployment {
   const labels = { [LABEL.deployment]: 'a', [LABEL.revision]: KEY.name };
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
     metadata: { ...KEY, labels },
     spec: {
       ...(replicas === undefined ? {} : { replicas }),
@@ -45,8 +47,12 @@ describe('PlaceCluster with an autoscaler of the user', () => {
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     informers = new Informers({ client, log: createLogger('test', 'silent'), clock: systemClock });
     place = new PlaceCluster(client, informers, {
-      ...{ namespace: NAMESPACE, hubNamespace: NAMESPACE, ownership: 'reference', addresses: 'cluster-dns' },
-      ...{ idleKey: 'key', listenerName: 'default' },
+      namespace: NAMESPACE,
+      hubNamespace: NAMESPACE,
+      ownership: 'reference',
+      addresses: 'cluster-dns',
+      idleKey: 'key',
+      listenerName: 'default',
     });
     informers.start();
     await informers.synced();

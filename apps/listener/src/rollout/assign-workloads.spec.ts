@@ -100,21 +100,27 @@ describe('assignWorkloads', () => {
       'gives the Deployment back when the rollback failed',
       {
         revisions: [former(1), former(2), revision(3, ['Failed'], 1)],
-        ...{ exist: [1, 2], served: serving(2), run: [1, 2, 3] },
+        exist: [1, 2],
+        served: serving(2),
+        run: [1, 2, 3],
       },
     ],
     [
       'gives the Deployment back when the rollback was overtaken',
       {
         revisions: [former(1), former(2), revision(3, [], 1), revision(4)],
-        ...{ exist: [1, 2], served: serving(2), run: [1, 2, 3, 4] },
+        exist: [1, 2],
+        served: serving(2),
+        run: [1, 2, 3, 4],
       },
     ],
     [
       'prefers the newest of several repeats',
       {
         revisions: [former(1), former(2, 1), former(3), revision(4, [], 1)],
-        ...{ exist: [1, 3], served: serving(3), run: [1, 2, 3, 1] },
+        exist: [1, 3],
+        served: serving(3),
+        run: [1, 2, 3, 1],
       },
     ],
     [

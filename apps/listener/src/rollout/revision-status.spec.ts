@@ -40,7 +40,8 @@ describe('summarizeRevision', () => {
     const unbuilt = {
       ...revision({ number: 1, workload: 'none' }),
       revision: {
-        ...{ metadata: { name: 'a-00001', generation: 1 }, spec: { number: 1 } },
+        metadata: { name: 'a-00001', generation: 1 },
+        spec: { number: 1 },
         status: { conditions },
       } as unknown as AgentRevision,
     };

@@ -58,7 +58,9 @@ function scene(given: Scene): { readonly world: RolloutWorld; readonly one: Revi
   return {
     one,
     world: {
-      ...{ ...rest, deployment, heldBy: (given.isHeld ?? true) ? 'proxy' : undefined },
+      ...rest,
+      deployment,
+      heldBy: (given.isHeld ?? true) ? 'proxy' : undefined,
       service: service && { ...service, metadata: { ...service.metadata, annotations } },
     },
   };

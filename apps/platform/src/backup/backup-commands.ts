@@ -61,7 +61,10 @@ export async function runBackup(flags: FlagsOf<typeof BACKUP.options>): Promise<
     watch.note('the platform is not running: its Postgres is started alone for this, and stopped again');
   try {
     const { parts } = await takeBackup({
-      ...{ source, folder, watch, clock: systemClock },
+      source,
+      folder,
+      watch,
+      clock: systemClock,
       isResumed: flags.resume,
       passphrase: passphraseOf(flags.passphraseFile),
       hasAuditLog: flags.auditLog,
@@ -99,7 +102,10 @@ export async function runRestore(folder: string, flags: FlagsOf<typeof RESTORE.o
   const backup = openBackup(resolve(folder), passphraseOf(flags.passphraseFile));
   const { root } = dataPaths(flags.data);
   const { movedTo, databases } = await restoreBackup({
-    ...{ backup, watch, log, clock: systemClock },
+    backup,
+    watch,
+    log,
+    clock: systemClock,
     dataFolder: root,
     isForced: flags.force,
   }).catch(named(root, 'run the same command again: what was restored is no platform yet'));

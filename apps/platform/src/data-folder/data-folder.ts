@@ -65,7 +65,8 @@ export function openDataFolder(folder: string): DataFolder {
     makeFolders(paths);
     keepOutOfGit(paths.root);
     return {
-      ...{ paths, upgrade },
+      paths,
+      upgrade,
       settle: () => upgrade && writeFormat(paths.root),
       release: () => lock.release(),
     };

@@ -25,7 +25,10 @@ export async function startMachineKubernetes(
     port: Number(new URL(superuserUri).port),
   }).ensureDatabase({ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true });
   const server = createApiServer({
-    ...{ databaseUri, port: 0, clock, log },
+    databaseUri,
+    port: 0,
+    clock,
+    log,
     pkiFolder: join(paths.root, 'secrets'),
   });
   await server.start();

@@ -67,7 +67,12 @@ export async function runMigrateDatabase(deployment: string, flags: Flags): Prom
     const own = await findOwn(source, deployment, flags);
     const [from, to] = flags.back ? [other, own.uri] : [own.uri, other];
     const tables = await moveDatabase({
-      ...{ from, to, bringUpSchema, passed: progress(), clock: systemClock, log },
+      from,
+      to,
+      bringUpSchema,
+      passed: progress(),
+      clock: systemClock,
+      log,
     });
     for (const { name, rows } of tables) process.stdout.write(`${name}: ${rows} rows on both sides\n`);
     const total = tables.reduce((sum, { rows }) => sum + rows, 0);

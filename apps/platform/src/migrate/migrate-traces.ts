@@ -23,7 +23,10 @@ const AFTER_BACK =
 function ownUri(dataDir: string, superuserUri: string): Promise<string> {
   const role = 'agentplane';
   return embeddedDatabases({ dataDir, port: Number(new URL(superuserUri).port) }).ensureDatabase({
-    ...{ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true },
+    database: role,
+    role,
+    connectionLimit: PLATFORM_ROLES[role],
+    isPlatform: true,
   });
 }
 
@@ -51,7 +54,9 @@ export async function runMigrateTraces(flags: FlagsOf<typeof MIGRATE_TRACES.opti
     const [from, to] = flags.back ? [other, own] : [own, other];
     await bringUpToDate(to);
     const { rows, tenants, attachments } = await moveTraces({
-      ...{ from, to, log },
+      from,
+      to,
+      log,
       moved: (table, count) => {
         if (count > 0) process.stderr.write(`${table}: ${count} rows\n`);
       },

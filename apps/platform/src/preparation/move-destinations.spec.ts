@@ -109,7 +109,9 @@ describe('a data folder with one key for everything', () => {
     await destination('ws-d', 'exports/d', ensureOperator(users, undefined));
     await moveDestinations(client, users, new Troubles());
     expect((await userOf('ws-d'))?.grants[0]).toEqual({
-      ...{ bucket: 'agentplane', prefix: 'exports/d', actions: ['write', 'stat'] },
+      bucket: 'agentplane',
+      prefix: 'exports/d',
+      actions: ['write', 'stat'],
     });
   });
 

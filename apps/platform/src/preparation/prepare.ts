@@ -32,7 +32,10 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
       const postgres = embeddedDatabases({ dataDir, port });
       const ensure = (role: 'agentplane' | 'kube'): Promise<string> =>
         postgres.ensureDatabase({
-          ...{ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true },
+          database: role,
+          role,
+          connectionLimit: PLATFORM_ROLES[role],
+          isPlatform: true,
         });
       const [databaseUri, databaseAdminUri, kubeDatabaseUri] = await Promise.all([
         ensure('agentplane'),

@@ -10,8 +10,11 @@ const CREDENTIALS = {
   kubeconfig: '/home/me/agentplane/.agentplane/kubeconfig',
   metrics: {},
   objectStore: {
-    ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'agentplane' },
-    ...{ accessKeyId: 'id', secretAccessKey: 'secret' },
+    endpoint: 'http://127.0.0.1:1',
+    region: 'us-east-1',
+    bucket: 'agentplane',
+    accessKeyId: 'id',
+    secretAccessKey: 'secret',
   },
 };
 const PLACES = {

@@ -198,7 +198,11 @@ export class Platform {
     upgrade?.copyFiles();
     const { kube, ...always } = PLATFORM_ROLES;
     const request = {
-      ...{ dataDir: root, port: ports.postgres, copyTo: upgrade?.cluster, clock, log },
+      dataDir: root,
+      port: ports.postgres,
+      copyTo: upgrade?.cluster,
+      clock,
+      log,
       // a cluster of one's own keeps its objects itself
       platformRoles: options.kubeconfigPath === undefined ? { ...always, kube } : always,
     };
@@ -243,7 +247,9 @@ export class Platform {
       tenantId === started.tenantId
         ? started.firstKey
         : await preparation.run('apiKey', {
-            ...{ databaseUri: surroundings.databaseUri, tenantId, knownKey: undefined },
+            databaseUri: surroundings.databaseUri,
+            tenantId,
+            knownKey: undefined,
           });
     this.#olderKeys = older;
     progress.say('starting api and controller');
@@ -281,7 +287,8 @@ export class Platform {
     const observe = observeProgram(name);
     const { folder, installation, clock, log } = this.#parts;
     return new Child({
-      ...{ name, sockets },
+      name,
+      sockets,
       program: join(installation, 'dist', 'apps', name, 'src', 'main.js'),
       environment: { ...programEnvironment(), ...(name === 'api' ? {} : FRUGAL_MEMORY) },
       nodeOptions: nodeOptions(installation),
@@ -353,9 +360,14 @@ export class Platform {
     const address = tls ? '127.0.0.1' : options.host;
     const host = urlHost(address);
     return {
-      ...{ paths, ports, installation, store, attachmentKeys },
+      paths,
+      ports,
+      installation,
+      store,
+      attachmentKeys,
       ...uris,
-      ...{ host: address, tls },
+      host: address,
+      tls,
       operatorKey: known?.operatorKey ?? newOperatorKey(),
       kubeconfigPath: paths.kubeconfig,
       apiUrl: `http://${host}:${ports.rest}`,

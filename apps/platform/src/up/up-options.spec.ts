@@ -25,13 +25,15 @@ describe('parseUpOptions', () => {
     expect(parseUpOptions(FLAGS)).toMatchObject({ host: '127.0.0.1', port: 8470, tls: undefined });
     expect(parseUpOptions({ ...FLAGS, listen: '[::1]:1' })).toMatchObject({ host: '::1', port: 1 });
     expect(parseUpOptions({ ...FLAGS, listen: '0.0.0.0:8470', tlsSelfSigned: true })).toMatchObject({
-      ...{ host: '0.0.0.0', tls: { kind: 'self-signed' } },
+      host: '0.0.0.0',
+      tls: { kind: 'self-signed' },
     });
     await ensureSelfSigned(files, ['agents.example'], systemClock);
     await ensureSelfSigned(others, ['agents.example'], systemClock);
     const given = { tlsCertificate: files.certificate, tlsKey: files.key };
     expect(parseUpOptions({ ...FLAGS, listen: '[::]:8470', ...given })).toMatchObject({
-      ...{ host: '::', tls: { kind: 'files', files } },
+      host: '::',
+      tls: { kind: 'files', files },
     });
   });
 

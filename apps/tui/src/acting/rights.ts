@@ -55,7 +55,9 @@ export class Rights {
 
   async #ask({ verb, ref, subresource }: Right, namespace: string | undefined): Promise<boolean> {
     const resourceAttributes = {
-      ...{ verb, group: ref.group, resource: ref.plural },
+      verb,
+      group: ref.group,
+      resource: ref.plural,
       ...(namespace === undefined ? {} : { namespace }),
       ...(subresource === undefined ? {} : { subresource }),
     };

@@ -234,9 +234,15 @@ describe('Dashboard', () => {
       {
         stdout: terminal as unknown as NodeJS.WriteStream,
         stdin: Object.assign(new PassThrough(), {
-          ...{ isTTY: true, setRawMode: () => undefined, ref: () => undefined, unref: () => undefined },
+          isTTY: true,
+          setRawMode: () => undefined,
+          ref: () => undefined,
+          unref: () => undefined,
         }) as unknown as NodeJS.ReadStream,
-        ...{ alternateScreen: true, incrementalRendering: true, interactive: true, patchConsole: false },
+        alternateScreen: true,
+        incrementalRendering: true,
+        interactive: true,
+        patchConsole: false,
       },
     );
     /** Letters written in one second, whose end draws the screen anew. */

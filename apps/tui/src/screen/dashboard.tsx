@@ -113,7 +113,9 @@ export function Dashboard(props: DashboardProps): ReactNode {
 
   const withoutMouse = useMouse(props.hasMouse === true, onMouse);
   const onEffect = effectRunner({
-    ...{ deeds, cache, exit },
+    deeds,
+    cache,
+    exit,
     write: (text) => void stdout.write(text),
     suspend: (run) => withoutMouse(() => suspendTerminal(run)),
     note: (text, isProblem) => change((was) => ({ ...was, notice: { text, isProblem } })),

@@ -11,7 +11,7 @@ const FACTS: Facts = {
   page: 10,
   columns: 4,
   sortKeys: new Map(),
-  stepOf: (key) => ({ kind: 'text', text: 'logs', ...{ key } }),
+  stepOf: (key) => ({ kind: 'text', text: 'logs', key }),
   refusalOf: () => undefined,
   namespaces: [],
   lines: 100,

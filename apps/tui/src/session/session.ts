@@ -181,8 +181,14 @@ export function newPane(text: Pane['text'], key: string, title: string): Overlay
   return {
     kind: 'pane',
     pane: {
-      ...{ text, key, title, top: isLog ? 'end' : 0, left: 0 },
-      ...{ isWrapped: false, search: '', isSearching: false },
+      text,
+      key,
+      title,
+      top: isLog ? 'end' : 0,
+      left: 0,
+      isWrapped: false,
+      search: '',
+      isSearching: false,
     },
   };
 }

@@ -14,7 +14,10 @@ type Conditions = Readonly<Record<string, readonly [Status, string]>>;
 /** What the controllers write: `Ready` and the conditions that it is computed from. */
 function conditionsOf(conditions: Conditions): readonly Condition[] {
   return Object.entries(conditions).map(([type, [status, reason]]) => ({
-    ...{ type, status, reason, message: `${type} of ${reason}` },
+    type,
+    status,
+    reason,
+    message: `${type} of ${reason}`,
     lastTransitionTime: '2026-05-01T00:00:00Z',
   }));
 }
@@ -24,10 +27,12 @@ export function itemOf(
   conditions: Conditions,
   more: { spec?: object; status?: object; metadata?: object },
 ): Item {
-  return {
+  const item = {
     metadata: { name: 'one', namespace: 'ws', ...more.metadata },
-    ...{ spec: more.spec ?? {}, status: { conditions: conditionsOf(conditions), ...more.status } },
+    spec: more.spec ?? {},
+    status: { conditions: conditionsOf(conditions), ...more.status },
   };
+  return item;
 }
 
 /** Ready alone, or with the condition that fails or completes it. */

@@ -29,7 +29,10 @@ describe('the pulse of a platform in a cluster', () => {
   it('shows what the api would have an administrator mend, with the statement', async () => {
     const warnings = [{ message: 'databases are open', mend: 'REVOKE CONNECT' }];
     expect(await pulseOfCluster(() => Promise.resolve({ warnings }))).toEqual([
-      ...[METRICS, '', 'warnings:', '  databases are open: REVOKE CONNECT'],
+      METRICS,
+      '',
+      'warnings:',
+      '  databases are open: REVOKE CONNECT',
     ]);
   });
 

@@ -102,7 +102,11 @@ async function* logs(kind: 'logs' | 'previous', view: View, item: Item, reading:
     kind === 'previous'
       ? readLogs(client, logSources(pods, { previous: true }), { ...options, previous: true })
       : followLogs({
-          ...{ ...options, client, clock, idleMs: IDLE_MS, endsWithPods: false },
+          ...options,
+          client,
+          clock,
+          idleMs: IDLE_MS,
+          endsWithPods: false,
           pods: listPods,
         });
   let count = 0;

@@ -44,7 +44,9 @@ describe('Pulse', () => {
   it('lists what is open, below everything else', () => {
     const warnings = ['node/here: agents share a user'];
     expect(new Pulse().take(look(0, 1, { warnings })).slice(-3)).toEqual([
-      ...['', 'warnings:', '  node/here: agents share a user'],
+      '',
+      'warnings:',
+      '  node/here: agents share a user',
     ]);
   });
 

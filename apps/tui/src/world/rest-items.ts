@@ -8,7 +8,15 @@ import type { StoppableItems } from './kube-world.js';
 const READ_MS = 3_000;
 const MOST_TRACES = 100;
 const SELECTED = [
-  ...['id', 'name', 'run_type', 'status', 'start_time', 'latency', 'total_tokens', 'total_cost', 'error'],
+  'id',
+  'name',
+  'run_type',
+  'status',
+  'start_time',
+  'latency',
+  'total_tokens',
+  'total_cost',
+  'error',
 ];
 
 interface KeyRow {

@@ -382,7 +382,8 @@ describe('templateHash', () => {
     const env = Array.from({ length: 20_000 }, (_, at) => ({ name: `V${at}`, value: 'x' }));
     let reads = 0;
     const container = {
-      ...{ name: 'main', image: 'b' },
+      name: 'main',
+      image: 'b',
       get env() {
         reads++;
         return env;

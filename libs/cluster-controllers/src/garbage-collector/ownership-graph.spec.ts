@@ -6,7 +6,9 @@ const owned = (namespace: string, name: string, owner: string) => ({
   ref: CONFIG_MAPS,
   object: {
     metadata: {
-      ...{ namespace, name, uid: `${namespace}/${name}` },
+      namespace,
+      name,
+      uid: `${namespace}/${name}`,
       ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: owner, blockOwnerDeletion: true }],
     },
   },

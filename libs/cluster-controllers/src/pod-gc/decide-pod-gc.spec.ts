@@ -27,7 +27,12 @@ describe('decidePodGc', () => {
     const pods = [...of('busy', 9), ...of('quiet', 1), ...of('other', 4)];
     const removals = decidePodGc({ pods, nodeNames: new Set(['n']), maxFinished: 8 });
     expect(removals.map(({ pod: one }) => one.metadata.name).sort()).toEqual([
-      ...['busy0', 'busy1', 'busy2', 'busy3', 'busy4', 'busy5'],
+      'busy0',
+      'busy1',
+      'busy2',
+      'busy3',
+      'busy4',
+      'busy5',
     ]);
   });
 

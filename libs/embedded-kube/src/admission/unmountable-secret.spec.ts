@@ -106,7 +106,8 @@ describe('a Secret of the platform for pods of its own', () => {
   const secret = (name: string, type: string, ownerReferences: readonly object[] = []) =>
     make(`${SPACE}/secrets`, { metadata: { name, ownerReferences }, type, data: { token: 'MQ==' } });
   const reading = (name: string) => ({
-    ...{ name: 'main', image: 'builder' },
+    name: 'main',
+    image: 'builder',
     env: [{ name: 'A', valueFrom: { secretKeyRef: { name, key: 'token', optional: true } } }],
   });
 

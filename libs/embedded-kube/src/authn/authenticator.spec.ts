@@ -81,7 +81,10 @@ describe('impersonation', () => {
 
   beforeAll(async () => {
     const rule = (apiGroups: string[], resources: string[], resourceNames: string[]) => ({
-      ...{ apiGroups, resources, resourceNames, verbs: ['impersonate'] },
+      apiGroups,
+      resources,
+      resourceNames,
+      verbs: ['impersonate'],
     });
     await api.admin.create(`${RBAC}/clusterroles`, {
       metadata: { name: 'acts-as-joe' },

@@ -26,8 +26,15 @@ function storeOf(objects: readonly KubeObject[], read = (): void => undefined): 
 }
 
 const access = (user: string, groups: readonly string[], resource: string) => ({
-  ...{ user: { username: user, groups }, verb: 'get', isResource: true, group: '', resource },
-  ...{ subresource: '', namespace: 'space', name: '', path: '' },
+  user: { username: user, groups },
+  verb: 'get',
+  isResource: true,
+  group: '',
+  resource,
+  subresource: '',
+  namespace: 'space',
+  name: '',
+  path: '',
 });
 const role = (name: string, resources: readonly string[]) =>
   stored('Role', name, {
@@ -122,7 +129,9 @@ describe('EscalationCheck', () => {
   const roles = { group: RBAC, resource: 'roles' };
   const names = (count: number, per: number): readonly object[] =>
     Array.from({ length: count }, (_, at) => ({
-      ...{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'] },
+      verbs: ['get'],
+      apiGroups: [''],
+      resources: ['configmaps'],
       resourceNames: Array.from({ length: per }, (_each, n) => `n${at}-${n}`),
     }));
   const ann = { username: 'ann', groups: [] };

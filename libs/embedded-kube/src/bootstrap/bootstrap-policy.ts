@@ -56,7 +56,9 @@ function part(name: string, rolesRules: readonly object[]): BootstrapObject {
 function aggregate(name: string, within?: string): BootstrapObject {
   const matchLabels = { [`${AGGREGATE_TO}${name}`]: 'true' };
   return {
-    ...{ resource: 'clusterroles', kind: 'ClusterRole', name },
+    resource: 'clusterroles',
+    kind: 'ClusterRole',
+    name,
     ...(within === undefined ? {} : { labels: { [`${AGGREGATE_TO}${within}`]: 'true' } }),
     body: { aggregationRule: { clusterRoleSelectors: [{ matchLabels }] } },
   };

@@ -67,7 +67,11 @@ function ask(user: string, path: string, body?: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = request(
       {
-        ...{ host: '127.0.0.1', port, path, agent: AGENT, method: body ? 'POST' : 'GET' },
+        host: '127.0.0.1',
+        port,
+        path,
+        agent: AGENT,
+        method: body ? 'POST' : 'GET',
         headers: { 'x-user': user },
       },
       (response) =>

@@ -144,7 +144,7 @@ describe('the API server, whose connections are all taken', () => {
     for (let index = 0; index < SHARE; index++) statuses.push(await statusFor('greedy'));
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect([await statusFor('greedy'), await statusFor('modest'), await statusFor('platform')]).toEqual([
-      ...[429, 200, 200],
+      429, 200, 200,
     ]);
     for (const socket of open) socket.destroy();
     await waitFor(async () => (await statusFor('greedy')) === 200);
@@ -160,7 +160,7 @@ describe('the API server, whose connections are all taken', () => {
     const all = (MOST / 4) * 3;
     await waitFor(() => receiving + refused === all, { what: 'all requests to begin' });
     expect([await statusFor('system:node:a'), await statusFor('d'), await statusFor('a')]).toEqual([
-      ...[200, 200, 200],
+      200, 200, 200,
     ]);
     expect(receiving).toBe((SHARE / 2) * 3);
   });
@@ -175,7 +175,12 @@ function begin(
 ): ClientRequest {
   const call = request(
     {
-      ...{ host: '127.0.0.1', port, method, path, agent: false, rejectUnauthorized: false },
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      agent: false,
+      rejectUnauthorized: false,
       headers: { 'x-user': user },
     },
     (response) => {

@@ -130,7 +130,9 @@ export class TlsListener {
     );
     limitServer(this.#server, { limits, clock, onCut: recordCuts(log, 'kubernetes') });
     const room = new ConnectionRoom({
-      ...{ clock, most, unaskedMs: UNASKED_MS },
+      clock,
+      most,
+      unaskedMs: UNASKED_MS,
       onFull: (report) =>
         log.warn(
           report,

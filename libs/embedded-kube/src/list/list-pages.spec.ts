@@ -11,7 +11,11 @@ const items = (letters: number): readonly StoredObject[] =>
   }));
 
 const asked = (letters: number, owner = 'ann') => ({
-  ...{ of: 'l', items: items(letters), revision: 1, limit: 1, owner },
+  of: 'l',
+  items: items(letters),
+  revision: 1,
+  limit: 1,
+  owner,
 });
 
 describe('ListPages', () => {

@@ -6,7 +6,8 @@ describe('namedByPod', () => {
     let reads = 0;
     const envFrom = Array.from({ length: 1_000 }, (_, n) => ({ configMapRef: { name: `c-${n}` } }));
     const pod = {
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: { name: 'p' },
       get spec() {
         reads++;

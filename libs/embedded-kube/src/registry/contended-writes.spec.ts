@@ -15,7 +15,8 @@ describe('writes of one user to the same objects', () => {
     const greedy = ['a', 'a', 'a'].map((object) => write('greedy', object));
     expect(await write('greedy', 'a')).toBe(429);
     const others = [
-      ...[write('greedy', 'b'), write('modest', 'a')],
+      write('greedy', 'b'),
+      write('modest', 'a'),
       ...[1, 2, 3, 4].map(() => write('platform', 'a', ['system:masters'])),
     ];
     expect(await write('greedy', 'b')).toBe(429);

@@ -52,8 +52,12 @@ describe('an object of a namespace that is full', () => {
   const api = testApi({
     quota: {
       appliesTo: (namespace) => namespace === 'full',
-      ...{ objects: 10, kinds: {}, letters: 40_000, ports: 5 },
-      ...{ requests: parseAmounts({}), advice: 'QUOTA' },
+      objects: 10,
+      kinds: {},
+      letters: 40_000,
+      ports: 5,
+      requests: parseAmounts({}),
+      advice: 'QUOTA',
     },
   });
 

@@ -47,8 +47,12 @@ describe('the kinds that charts bring', () => {
     const event = {
       metadata: { name: 'made' },
       eventTime: '2026-01-02T03:04:05.000006Z',
-      ...{ reportingController: 'example.com/operator', reportingInstance: 'operator-0' },
-      ...{ action: 'Making', reason: 'Made', type: 'Normal', note: 'it is made' },
+      reportingController: 'example.com/operator',
+      reportingInstance: 'operator-0',
+      action: 'Making',
+      reason: 'Made',
+      type: 'Normal',
+      note: 'it is made',
       regarding: { kind: 'Pod', name: 'p', namespace: 'default' },
     };
     expect(await api.admin.create(NEW_EVENTS, event)).toMatchObject({

@@ -7,7 +7,10 @@ import { OpenWatches } from './open-watches.js';
 function openWatches(listeners: readonly string[] = []) {
   const labels = { 'app.kubernetes.io/component': 'listener' };
   const stored = (resource: string, namespace: string, object: KubeObject) => ({
-    ...{ key: { resource, namespace, name: object.metadata.name ?? '' }, revision: 1, object, json: '' },
+    key: { resource, namespace, name: object.metadata.name ?? '' },
+    revision: 1,
+    object,
+    json: '',
   });
   const listenersIn = (namespace: string) =>
     listeners
@@ -15,7 +18,8 @@ function openWatches(listeners: readonly string[] = []) {
       .filter(([of]) => of === namespace)
       .map(([, name = '']) =>
         stored('listeners.agentplane.dev', namespace, {
-          ...{ apiVersion: 'agentplane.dev/v1alpha1', kind: 'Listener' },
+          apiVersion: 'agentplane.dev/v1alpha1',
+          kind: 'Listener',
           metadata: { name, namespace, uid: `uid-of-${namespace}-${name}` },
         }),
       );
@@ -24,7 +28,10 @@ function openWatches(listeners: readonly string[] = []) {
       const all = listenersIn(namespace);
       if (resource !== 'serviceaccounts') return all.find(({ object }) => object.metadata.name === name);
       const owners = all.map(({ object: { apiVersion, kind, metadata } }) => ({
-        ...{ apiVersion, kind, name: metadata.name ?? '', uid: metadata.uid ?? '' },
+        apiVersion,
+        kind,
+        name: metadata.name ?? '',
+        uid: metadata.uid ?? '',
       }));
       const ownerReferences = owners.filter((owner) => name.startsWith(`listener-${owner.name}`));
       const metadata = { name, namespace, labels, ownerReferences };

@@ -122,18 +122,19 @@ export class ResourceHandlers {
     const token = query.get('continue');
     const selection = selectionOf(context, served);
     const presenter = this.#presenter(context, served);
-    if (!token)
-      checkListRevision(
-        parseListRevision(query.get('resourceVersion')),
-        query.get('resourceVersionMatch'),
-        this.parts.store.revision,
-      );
+    const { revision } = this.parts.store;
+    const asked = token ? undefined : parseListRevision(query.get('resourceVersion'));
+    checkListRevision(asked, query.get('resourceVersionMatch'), revision);
     const of = listText(served, selection, query);
     const page = token
       ? this.#pages.next(of, token, limit)
       : this.#pages.first({
-          ...{ of, items: this.#selected(served, selection), revision: this.parts.store.revision, limit },
-          ...{ owner: holderOf(context.user), admit: (items) => this.#hold(context, items) },
+          of,
+          items: this.#selected(served, selection),
+          revision,
+          limit,
+          owner: holderOf(context.user),
+          admit: (items) => this.#hold(context, items),
         });
     if (token) this.#hold(context, page.items);
     const isFiltered = selection.labels.length + selection.fields.length > 0;

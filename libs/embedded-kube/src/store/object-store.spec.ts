@@ -33,7 +33,12 @@ class HeldLog extends ChangeLog {
 
 const QUOTA: NamespaceQuota = {
   appliesTo: (namespace) => namespace === 'small',
-  ...{ objects: 3, kinds: {}, letters: 100_000, ports: 1, requests: new Map(), advice: 'QUOTA' },
+  objects: 3,
+  kinds: {},
+  letters: 100_000,
+  ports: 1,
+  requests: new Map(),
+  advice: 'QUOTA',
 };
 const MEGABYTE = 1_000_000;
 

@@ -31,8 +31,13 @@ export function tlsNodeLogDialer(
     const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<NodeLogDialer>>>();
     const call = request(
       {
-        ...{ host: address, port, path, signal },
-        ...{ key: privateKey, cert: certificate, ca: authority.certificate },
+        host: address,
+        port,
+        path,
+        signal,
+        key: privateKey,
+        cert: certificate,
+        ca: authority.certificate,
         ...(isIP(nodeName) ? {} : { servername: nodeName }),
         checkServerIdentity: (_address, server) => checkServerIdentity(nodeName, server),
       },

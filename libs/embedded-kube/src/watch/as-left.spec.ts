@@ -13,7 +13,10 @@ function stored(revision: number, labels: object): StoredObject {
 describe('asLeft', () => {
   it('prints an object once for all watches that it leaves by a change', () => {
     const change: StoredChange = {
-      ...{ type: 'MODIFIED', resource: 'configmaps', namespace: 'n', name: 'a' },
+      type: 'MODIFIED',
+      resource: 'configmaps',
+      namespace: 'n',
+      name: 'a',
       before: stored(1, { a: 'b' }),
       after: stored(2, {}),
     };

@@ -13,8 +13,12 @@ const UNREAD = {
 } as StoredObject;
 
 const CHANGE: StoredChange = {
-  ...{ type: 'MODIFIED', resource: 'configmaps', namespace: 'a', name: 'one' },
-  ...{ before: UNREAD, after: UNREAD },
+  type: 'MODIFIED',
+  resource: 'configmaps',
+  namespace: 'a',
+  name: 'one',
+  before: UNREAD,
+  after: UNREAD,
 };
 const ALL: Selection = { namespace: undefined, name: undefined, labels: [], fields: [] };
 

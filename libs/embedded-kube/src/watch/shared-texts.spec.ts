@@ -5,7 +5,8 @@ import { SharedTexts } from './shared-texts.js';
 
 const stored = (revision: number): StoredObject => ({
   object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } },
-  ...{ json: '', revision },
+  json: '',
+  revision,
 });
 
 describe('the shared texts of an object', () => {

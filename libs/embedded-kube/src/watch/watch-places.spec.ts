@@ -25,7 +25,9 @@ describe('the watches of one user', () => {
 
     const refused = await greedy.get(`${MAPS}?watch=true`);
     expect([refused.code, refused.headers['retry-after'], textAt(refused.body, ['reason'])]).toEqual([
-      ...[429, '1', 'TooManyRequests'],
+      429,
+      '1',
+      'TooManyRequests',
     ]);
     expect(textAt(refused.body, ['message'])).toBe(
       'greedy has 200 watches open, which is the most; end some, or ask again later',

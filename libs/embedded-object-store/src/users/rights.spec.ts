@@ -29,8 +29,12 @@ const write = (prefix: string) =>
 
 function clientOf({ accessKeyId, secretAccessKey }: StoreUser): Client {
   return new Client({
-    ...{ endPoint: '127.0.0.1', port: store.port, useSSL: false, region: 'us-east-1' },
-    ...{ accessKey: accessKeyId, secretKey: secretAccessKey },
+    endPoint: '127.0.0.1',
+    port: store.port,
+    useSSL: false,
+    region: 'us-east-1',
+    accessKey: accessKeyId,
+    secretKey: secretAccessKey,
   });
 }
 
@@ -50,7 +54,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'object-store-rights-'));
   users = new StoreUserFile(join(folder, 'users.json'));
   store = await startObjectStore({
-    ...{ folder: join(folder, 'objects'), host: '127.0.0.1', port: 0, log: createLogger('test', 'silent') },
+    folder: join(folder, 'objects'),
+    host: '127.0.0.1',
+    port: 0,
+    log: createLogger('test', 'silent'),
     buckets: ['shared', 'other'],
     users: new StoreUserFile(join(folder, 'users.json')),
   });

@@ -48,7 +48,10 @@ describe('a Postgres that workspaces share', () => {
 
   async function deploy(name: string, workspace: string): Promise<string> {
     const { uri, connections: given } = await deploymentDatabases.ensure({
-      ...{ adminUri, name, workspace, maxConnections: 10_000 },
+      adminUri,
+      name,
+      workspace,
+      maxConnections: 10_000,
     });
     expect(given).toBe(OF_ONE_ROLE);
     return uri;

@@ -81,7 +81,10 @@ describe('a Postgres that the platform shares with roles of agents', () => {
     postgres = await start();
     const ensure = (role: 'agentplane' | 'kube'): Promise<string> =>
       postgres.ensureDatabase({
-        ...{ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true },
+        database: role,
+        role,
+        connectionLimit: PLATFORM_ROLES[role],
+        isPlatform: true,
       });
     uris.agentplane = await ensure('agentplane');
     uris.kube = await ensure('kube');

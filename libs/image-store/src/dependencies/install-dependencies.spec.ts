@@ -39,7 +39,11 @@ function imageOf(files: string | Readonly<Record<string, string>>): string {
 async function install(folder: string): Promise<void> {
   const shared = join(images, 'dependencies');
   await installDependencies({
-    ...{ folder, own: folder, shared, platformModules, clock: systemClock },
+    folder,
+    own: folder,
+    shared,
+    platformModules,
+    clock: systemClock,
     onInstall: () => installs++,
   });
 }

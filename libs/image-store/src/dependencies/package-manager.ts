@@ -65,8 +65,15 @@ function yarn(
     return {
       version: chosen,
       args: [
-        ...['exec', '--yes', `--package=yarn@${chosen}`, '--'],
-        ...['yarn', 'install', '--frozen-lockfile', '--production', '--non-interactive'],
+        'exec',
+        '--yes',
+        `--package=yarn@${chosen}`,
+        '--',
+        'yarn',
+        'install',
+        '--frozen-lockfile',
+        '--production',
+        '--non-interactive',
       ],
       environment: {},
     };

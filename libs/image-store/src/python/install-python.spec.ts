@@ -86,7 +86,10 @@ if (!python)
     };
     const image = await add(agentFolder(files));
     expect(['small', 'asks', 'other', 'langgraph'].map((name) => versionIn(image, name))).toEqual([
-      ...['1.0', '1.0', '1.0', '1.0'],
+      '1.0',
+      '1.0',
+      '1.0',
+      '1.0',
     ]);
     expect(readdirSync(image)).not.toContain('__pycache__');
     expect(lines.join('\n')).toMatch(/Installing collected packages: .*asks/);
@@ -245,7 +248,10 @@ if (!python)
       const more = { pip_installer: 'uv' };
       const image = await add(agentFolder({ 'requirements.txt': 'asks\nother==1.0\nsmall<2\n' }, more));
       expect(['small', 'asks', 'other', 'langgraph'].map((name) => versionIn(image, name))).toEqual([
-        ...['1.0', '1.0', '1.0', '1.0'],
+        '1.0',
+        '1.0',
+        '1.0',
+        '1.0',
       ]);
       expect(lines.join('\n')).toMatch(/Resolved \d+ packages/);
       await expect(add(agentFolder({ 'requirements.txt': 'unknown-package' }, more))).rejects.toMatchObject({
@@ -273,9 +279,17 @@ if (!python)
 
   it('takes ranges of Poetry for those of everybody', () => {
     const meant = {
-      ...{ '^1.2.3': '>=1.2.3,<2', '^0.2': '>=0.2,<0.3', '^0.0.3': '>=0.0.3,<0.0.4', '~1.2': '>=1.2,<1.3' },
-      ...{ '~1': '>=1,<2', '*': '', '1.2.*': '==1.2.*', '1.2': '==1.2', '>=1.0,<2': '>=1.0,<2' },
-      ...{ '>=1.0 <2': '>=1.0,<2', '!=1.5': '!=1.5' },
+      '^1.2.3': '>=1.2.3,<2',
+      '^0.2': '>=0.2,<0.3',
+      '^0.0.3': '>=0.0.3,<0.0.4',
+      '~1.2': '>=1.2,<1.3',
+      '~1': '>=1,<2',
+      '*': '',
+      '1.2.*': '==1.2.*',
+      '1.2': '==1.2',
+      '>=1.0,<2': '>=1.0,<2',
+      '>=1.0 <2': '>=1.0,<2',
+      '!=1.5': '!=1.5',
     };
     const lists = Object.keys(meant).map((range, at) => `small${at} = "${range}"\n`);
     const folder = agentFolder({ 'pyproject.toml': `[tool.poetry.dependencies]\n${lists.join('')}` });

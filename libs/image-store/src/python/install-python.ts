@@ -60,8 +60,13 @@ function keyOf(options: PythonOptions, { python, packages }: Found): string {
   const config = file === undefined ? '' : readFileSync(join(folder, file), 'utf8');
   const hash = createHash('sha256').update(
     JSON.stringify([
-      ...[python.path, /^\d+\.\d+/.exec(python.version)?.[0], process.platform, process.arch],
-      ...[packages, builds, settings.keepsPip],
+      python.path,
+      /^\d+\.\d+/.exec(python.version)?.[0],
+      process.platform,
+      process.arch,
+      packages,
+      builds,
+      settings.keepsPip,
       config,
       // the name of a partial image: another each time
       takesFromFolder([...locked, ...open, ...constraints], config) ? folder : undefined,

@@ -33,7 +33,11 @@ describe('chooseInstaller', () => {
     const python = { path: '/usr/bin/python3', version: '3.12.0' };
     const installer = chooseInstaller(root, SETTINGS, python);
     await installer.install({
-      ...{ venv: root, folder: root, lists: ['-r', 'x.txt'], builds: false, onLine: undefined },
+      venv: root,
+      folder: root,
+      lists: ['-r', 'x.txt'],
+      builds: false,
+      onLine: undefined,
     });
     return readFileSync(words, 'utf8').trim().split('\n');
   }
@@ -46,7 +50,9 @@ describe('chooseInstaller', () => {
     writeFileSync(own, '');
     expect((await wordsOf({})).slice(0, 4)).toEqual(['--no-config', '--config-file', own, 'pip']);
     expect((await wordsOf({ UV_CONFIG_FILE: '/etc/own.toml' })).slice(0, 3)).toEqual([
-      ...['--no-config', '--config-file', '/etc/own.toml'],
+      '--no-config',
+      '--config-file',
+      '/etc/own.toml',
     ]);
   });
 

@@ -14,7 +14,11 @@ import { requireHarmlessConfig } from './pip-config.js';
 
 const NETWORK = [
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap((name) => [name, name.toLowerCase()]),
-  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'NETRC'],
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'REQUESTS_CA_BUNDLE',
+  'CURL_CA_BUNDLE',
+  'NETRC',
 ];
 const PLACES = [
   'PATH',
@@ -31,17 +35,43 @@ const PLACES = [
  * ours.
  */
 const OF_PIP = [
-  ...['CONFIG_FILE', 'INDEX_URL', 'EXTRA_INDEX_URL', 'NO_INDEX', 'FIND_LINKS', 'TRUSTED_HOST', 'CERT'],
-  ...['CLIENT_CERT', 'PROXY', 'CONSTRAINT', 'KEYRING_PROVIDER'],
+  'CONFIG_FILE',
+  'INDEX_URL',
+  'EXTRA_INDEX_URL',
+  'NO_INDEX',
+  'FIND_LINKS',
+  'TRUSTED_HOST',
+  'CERT',
+  'CLIENT_CERT',
+  'PROXY',
+  'CONSTRAINT',
+  'KEYRING_PROVIDER',
 ].map((name) => `PIP_${name}`);
 const HOW_PIP_WORKS = [
-  ...['PIP_CACHE_DIR', 'PIP_TIMEOUT', 'PIP_DEFAULT_TIMEOUT', 'PIP_RETRIES'],
-  ...['PIP_DISABLE_PIP_VERSION_CHECK', 'PIP_NO_CACHE_DIR'],
+  'PIP_CACHE_DIR',
+  'PIP_TIMEOUT',
+  'PIP_DEFAULT_TIMEOUT',
+  'PIP_RETRIES',
+  'PIP_DISABLE_PIP_VERSION_CHECK',
+  'PIP_NO_CACHE_DIR',
 ];
 const OF_UV = [
-  ...['DEFAULT_INDEX', 'INDEX', 'INDEX_URL', 'EXTRA_INDEX_URL', 'INDEX_STRATEGY', 'FIND_LINKS', 'NO_INDEX'],
-  ...['INSECURE_HOST', 'NATIVE_TLS', 'SYSTEM_CERTS', 'CONFIG_FILE', 'CACHE_DIR', 'OFFLINE', 'HTTP_TIMEOUT'],
-  ...['KEYRING_PROVIDER', 'CONSTRAINT'],
+  'DEFAULT_INDEX',
+  'INDEX',
+  'INDEX_URL',
+  'EXTRA_INDEX_URL',
+  'INDEX_STRATEGY',
+  'FIND_LINKS',
+  'NO_INDEX',
+  'INSECURE_HOST',
+  'NATIVE_TLS',
+  'SYSTEM_CERTS',
+  'CONFIG_FILE',
+  'CACHE_DIR',
+  'OFFLINE',
+  'HTTP_TIMEOUT',
+  'KEYRING_PROVIDER',
+  'CONSTRAINT',
 ].map((name) => `UV_${name}`);
 
 /** pip has tried several times before it gives up. */
@@ -134,7 +164,12 @@ export function chooseInstaller(image: string, settings: PythonSettings, pip: Py
             ],
           ];
       const end = await runProgram({
-        ...{ command, args, folder, user, onLine, reportsOnError: isUv },
+        command,
+        args,
+        folder,
+        user,
+        onLine,
+        reportsOnError: isUv,
         environment: { ...environment, ...own, PYTHONSAFEPATH: '1', PYTHONNOUSERSITE: '1' },
       });
       if (end.code !== 0) throw failureOf(isUv ? 'uv' : 'pip', end, builds);
@@ -172,7 +207,9 @@ const ASK_PIP =
 
 async function hasPip(path: string): Promise<boolean> {
   const end = await runProgram({
-    ...{ command: path, args: ['-I', '-c', ASK_PIP], folder: '/' },
+    command: path,
+    args: ['-I', '-c', ASK_PIP],
+    folder: '/',
     environment: inheritedEnvironment(PLACES),
   }).catch(() => undefined);
   return end?.code === 0;
@@ -194,7 +231,10 @@ export async function findPip(python: Python, shared: string): Promise<Python> {
     await mkdir(shared, { recursive: true, mode: 0o700 });
     const environment = inheritedEnvironment(PLACES);
     const { code, output } = await runProgram({
-      ...{ command: python.path, args: ['-I', '-m', 'venv', partial], folder: '/', environment },
+      command: python.path,
+      args: ['-I', '-m', 'venv', partial],
+      folder: '/',
+      environment,
     });
     if (code !== 0)
       throw new TerminalError(

@@ -2,10 +2,30 @@ import { TerminalError } from '#lib/errors';
 
 /** Settings that say where packages come from, how long is waited for them, and what pip prints. */
 const ALLOWED: ReadonlySet<string> = new Set([
-  ...['index-url', 'pypi-url', 'extra-index-url', 'no-index', 'find-links', 'trusted-host'],
-  ...['cert', 'client-cert', 'proxy', 'timeout', 'default-timeout', 'retries', 'resume-retries'],
-  ...['only-binary', 'prefer-binary', 'pre', 'require-hashes', 'upgrade-strategy'],
-  ...['disable-pip-version-check', 'no-input', 'no-color', 'quiet', 'verbose', 'progress-bar'],
+  'index-url',
+  'pypi-url',
+  'extra-index-url',
+  'no-index',
+  'find-links',
+  'trusted-host',
+  'cert',
+  'client-cert',
+  'proxy',
+  'timeout',
+  'default-timeout',
+  'retries',
+  'resume-retries',
+  'only-binary',
+  'prefer-binary',
+  'pre',
+  'require-hashes',
+  'upgrade-strategy',
+  'disable-pip-version-check',
+  'no-input',
+  'no-color',
+  'quiet',
+  'verbose',
+  'progress-bar',
 ]);
 
 /** Python ends a line at these as well. */

@@ -26,10 +26,15 @@ describe('withoutCode', () => {
       return Promise.resolve();
     });
     expect(readdirSync(packages).toSorted()).toEqual([
-      ...['a-1.0.dist-info', 'a.pth', 'shared', 'sitecustomize.py'],
+      'a-1.0.dist-info',
+      'a.pth',
+      'shared',
+      'sitecustomize.py',
     ]);
     expect([read('shared/a/__init__.py'), read('shared/b/__init__.py'), read('shared/both.py')]).toEqual([
-      ...['a', 'b', 'b'],
+      'a',
+      'b',
+      'b',
     ]);
     expect(existsSync(join(venv, '.code'))).toBe(false);
   });

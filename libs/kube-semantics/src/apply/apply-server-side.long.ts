@@ -45,7 +45,9 @@ const time = '2026-01-02T03:04:05Z';
 test('long lists take time that grows with their length', () => {
   const names = Array.from({ length: 80_000 }, (_, index) => `n${index}`);
   const object = (set: readonly string[], keyed: readonly string[]) => ({
-    ...{ apiVersion, kind: 'X', metadata: { name: 'x' } },
+    apiVersion,
+    kind: 'X',
+    metadata: { name: 'x' },
     spec: { set, keyed: keyed.map((name) => ({ name, a: 'x' })) },
   });
   const startedMs = performance.now();
@@ -62,18 +64,22 @@ test('long lists take time that grows with their length', () => {
 
 test('thousands of managers, which a client may name, take time that grows with their number', () => {
   const managers = Array.from({ length: 10_000 }, (_, at) => ({
-    ...{ manager: `m${at}`, apiVersion, fieldsType: 'FieldsV1' },
+    manager: `m${at}`,
+    apiVersion,
+    fieldsType: 'FieldsV1',
     fieldsV1: { 'f:spec': { 'f:map': { [`f:k${at}`]: {} } } },
   }));
   const named = (operation: string, spec: JsonObject) => ({
-    ...{ apiVersion, kind: 'X', spec },
+    apiVersion,
+    kind: 'X',
+    spec,
     metadata: { name: 'x', uid: 'u', managedFields: managers.map((one) => ({ ...one, operation })) },
   });
   const startedMs = performance.now();
   const [old, next] = [named('Update', { size: 'a' }), named('Update', { size: 'b' })];
   const updated = trackUpdate({ old, next, manager: 'm', operation: 'Update', schema, apiVersion, time });
   expect(recordAt(updated, 'metadata')['managedFields']).toHaveLength(10);
-  const applied = { ...{ apiVersion, kind: 'X' }, metadata: { name: 'x' }, spec: { size: 'c' } };
+  const applied = { apiVersion, kind: 'X', metadata: { name: 'x' }, spec: { size: 'c' } };
   const request = { manager: 'm0', force: true, schema, apiVersion, time, applied };
   const made = applyServerSide({
     ...request,

@@ -13,13 +13,18 @@ describe('server-side apply', () => {
     const fields = Object.fromEntries(names.map((name) => [`f:${name}`, {}]));
     const apply = (keys: readonly string[], owned: object) => {
       const object = {
-        ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
         metadata: {
           name: 'a',
           managedFields: [
             {
-              ...{ manager: 'other', operation: 'Update', apiVersion: 'v1', time },
-              ...{ fieldsType: 'FieldsV1', fieldsV1: { 'f:data': owned } },
+              manager: 'other',
+              operation: 'Update',
+              apiVersion: 'v1',
+              time,
+              fieldsType: 'FieldsV1',
+              fieldsV1: { 'f:data': owned },
             },
           ],
         },

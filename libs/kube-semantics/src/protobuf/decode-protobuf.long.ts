@@ -13,7 +13,7 @@ test('a list and a map take time that grows with their length', () => {
   const type = Buffer.concat([field(1, Buffer.from('v1')), field(2, Buffer.from('ConfigMap'))]);
   const metadata = Buffer.concat(keys.map((key) => field(14, key)));
   const map = [field(1, metadata), ...keys.map((key) => field(2, field(1, key)))];
-  const body = Buffer.concat([...[Buffer.from('k8s\0'), field(1, type), field(2, Buffer.concat(map))]]);
+  const body = Buffer.concat([Buffer.from('k8s\0'), field(1, type), field(2, Buffer.concat(map))]);
   const startedMs = performance.now();
   const { data, metadata: decoded } = decodeProtobuf(body) as Record<string, Record<string, unknown>>;
   expect(Object.keys(data ?? {})).toHaveLength(keys.length);

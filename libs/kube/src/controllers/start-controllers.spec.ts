@@ -144,7 +144,8 @@ describe('startControllers', () => {
     const maps = informers.of(CONFIG_MAPS, { namespace: 'default', labelSelector: 'test=counted' });
     let passes = 0;
     const running = await startControllers({
-      ...{ informers, log },
+      informers,
+      log,
       controllers: [
         {
           name: 'counted default',

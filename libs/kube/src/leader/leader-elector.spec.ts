@@ -146,7 +146,10 @@ describe('LeaderElector', () => {
       return Promise.reject(new Error('no answer within 400 ms'));
     };
     const a = candidate({
-      ...{ lease: key, identity: 'a', clock, onLost: (why: string) => lost.push(why) },
+      lease: key,
+      identity: 'a',
+      clock,
+      onLost: (why: string) => lost.push(why),
       connection: { ...client.connection, auth: { authorization } },
     });
     await a.acquired();

@@ -99,8 +99,13 @@ describe('writers', () => {
   });
 
   it('makes no call while its own conditions are current, whatever others say in the list', async () => {
-    const condition = (type: string): Condition => ({
-      ...{ type, status: 'True', reason: 'R', message: '', lastTransitionTime: TIME, lastUpdateTime: TIME },
+    const condition = (type: string): Condition & { readonly lastUpdateTime: string } => ({
+      type,
+      status: 'True',
+      reason: 'R',
+      message: '',
+      lastTransitionTime: TIME,
+      lastUpdateTime: TIME,
     });
     const one = new StatusWriter(client, { fieldManager: 'one', conditionTypes: ['A'] });
     const other = new StatusWriter(client, { fieldManager: 'other', conditionTypes: ['B'] });

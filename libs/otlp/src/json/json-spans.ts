@@ -183,7 +183,8 @@ function readEvents(of: JsonObject, count: SpanCount): readonly SpanEvent[] {
   for (const event of objectsIn(of, 'events'))
     if (count.takesOneMore(events.length, SPAN_BOUNDS.events))
       events.push({
-        ...{ name: text(event, 'name'), timeUnixNano: nanos(event, 'timeUnixNano') },
+        name: text(event, 'name'),
+        timeUnixNano: nanos(event, 'timeUnixNano'),
         attributes: readAttributes(event, count),
       });
   return events;
@@ -194,7 +195,8 @@ function readLinks(of: JsonObject, count: SpanCount): readonly SpanLink[] {
   for (const link of objectsIn(of, 'links'))
     if (count.takesOneMore(links.length, SPAN_BOUNDS.links))
       links.push({
-        ...{ traceId: id(link, 'traceId'), spanId: id(link, 'spanId') },
+        traceId: id(link, 'traceId'),
+        spanId: id(link, 'spanId'),
         attributes: readAttributes(link, count),
       });
   return links;
@@ -286,7 +288,9 @@ function* spansOfPieces(body: Buffer, text: string): Generator<ReceivedSpan | un
       case 'span':
         count.addSpan();
         yield {
-          ...{ resource, scope, place: piece.place },
+          resource,
+          scope,
+          place: piece.place,
           span: readSpan(yield* parsingObject(piece.text, 'a span')),
         };
         break;

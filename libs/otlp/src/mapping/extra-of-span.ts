@@ -170,7 +170,8 @@ function originOf({ kind, links, traceState }: Span, { scope }: Origin): Members
       'links',
       JSON.stringify(
         links.map(({ traceId, spanId, attributes }) => ({
-          ...{ trace_id: traceId, span_id: spanId },
+          trace_id: traceId,
+          span_id: spanId,
           ...(attributes.size > 0 ? { attributes: Object.fromEntries(attributes) } : {}),
         })),
       ),

@@ -193,7 +193,10 @@ const DETAILS = 'gen_ai.client.inference.operation.details';
 const CONVERSATION: ReadonlySet<string> = new Set([
   ...INPUT_EVENTS,
   ...OUTPUT_EVENTS,
-  ...[CHOICE, CONTENT_PROMPT, CONTENT_COMPLETION, DETAILS],
+  CHOICE,
+  CONTENT_PROMPT,
+  CONTENT_COMPLETION,
+  DETAILS,
 ]);
 
 /** True when an event is taken for inputs or outputs, instead of being kept as an event. */

@@ -8,17 +8,24 @@ function spanWith(
   events: readonly SpanEvent[] = [],
 ): ReceivedSpan {
   return {
-    ...{ resource: new Map(), scope: { name: '', version: '' }, place: [] },
+    resource: new Map(),
+    scope: { name: '', version: '' },
+    place: [],
     span: {
-      ...{ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', parentSpanId: '' },
-      ...{ traceState: '', name: 'n', kind: 1, startTimeUnixNano: 1n, endTimeUnixNano: 2n, leftOut: 0 },
-      ...{
-        statusCode: 0,
-        statusMessage: '',
-        links: [],
-        events,
-        attributes: new Map(Object.entries(attributes)),
-      },
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      spanId: 'b7ad6b7169203331',
+      parentSpanId: '',
+      traceState: '',
+      name: 'n',
+      kind: 1,
+      startTimeUnixNano: 1n,
+      endTimeUnixNano: 2n,
+      leftOut: 0,
+      statusCode: 0,
+      statusMessage: '',
+      links: [],
+      events,
+      attributes: new Map(Object.entries(attributes)),
     },
   };
 }
@@ -74,8 +81,15 @@ describe('a span with long texts', () => {
   );
 
   it.each([
-    ...['input.value', 'gen_ai.prompt', 'gen_ai.input.messages', 'traceloop.entity.input', 'events'],
-    ...['langsmith.metadata.x', 'langsmith.usage_metadata', 'tools', 'anything'],
+    'input.value',
+    'gen_ai.prompt',
+    'gen_ai.input.messages',
+    'traceloop.entity.input',
+    'events',
+    'langsmith.metadata.x',
+    'langsmith.usage_metadata',
+    'tools',
+    'anything',
   ])('gives way while its text is looked at in %s', (name) => {
     for (const text of [LONG_OBJECT, LONG_LIST, LONG_LIST.slice(0, -1), `"${'x'.repeat(1 << 18)}"`]) {
       const { steps, longest } = runOf(spanWith({ [name]: text }));

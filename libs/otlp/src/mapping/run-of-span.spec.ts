@@ -27,8 +27,12 @@ interface Given {
 /** The run of a span with these attributes; payloads parsed. */
 function runOf(attributes: Attributes, { span, resource = {}, events = [] }: Given = {}, project?: string) {
   const sent = {
-    ...{ traceId: TRACE, spanId: SPAN, name: 'span', attributes: list(attributes) },
-    ...{ startTimeUnixNano: '1763640000123456789', endTimeUnixNano: '1763640001000000000' },
+    traceId: TRACE,
+    spanId: SPAN,
+    name: 'span',
+    attributes: list(attributes),
+    startTimeUnixNano: '1763640000123456789',
+    endTimeUnixNano: '1763640001000000000',
     events: events.map(([name, of]) => ({ name, timeUnixNano: '1763640000500000000', attributes: list(of) })),
     ...span,
   };
@@ -59,8 +63,10 @@ describe('the run of a span', () => {
       trace_id: '0af76519-16cd-43dd-8448-eb211c80319c',
       parent_run_id: '00000000-0000-0000-00f0-67aa0ba902b7',
       session_name: 'shop',
-      ...{ name: 'span', run_type: 'chain' },
-      ...{ start_time: '2025-11-20T12:00:00.123456Z', end_time: '2025-11-20T12:00:01.000000Z' },
+      name: 'span',
+      run_type: 'chain',
+      start_time: '2025-11-20T12:00:00.123456Z',
+      end_time: '2025-11-20T12:00:01.000000Z',
     });
   });
 
@@ -93,11 +99,18 @@ describe('the run of a span', () => {
     };
     const run = runOf(given, {}, 'shop');
     expect(run).toMatchObject({
-      ...{ id, trace_id: other, parent_run_id: other, session_name: 'own', name: 'named' },
-      ...{ run_type: 'llm', tags: ['one', 'two'], dotted_order: given['langsmith.span.dotted_order'] },
+      id,
+      trace_id: other,
+      parent_run_id: other,
+      session_name: 'own',
+      name: 'named',
+      run_type: 'llm',
+      tags: ['one', 'two'],
+      dotted_order: given['langsmith.span.dotted_order'],
     });
     expect(run.metadata).toEqual({
-      ...{ ls_provider: 'mine', nested: { a: 1 } },
+      ls_provider: 'mine',
+      nested: { a: 1 },
       usage_metadata: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
     });
   });
@@ -426,10 +439,17 @@ describe('the run of a span', () => {
       'llm.invocation_parameters': '{"top_k":3}',
     });
     expect(run.parameters).toEqual({
-      ...{ model: 'gpt', temperature: 0.5, stop: ['a'], tools: [{ name: 't' }], top_k: 3, constructor: 'c' },
+      model: 'gpt',
+      temperature: 0.5,
+      stop: ['a'],
+      tools: [{ name: 't' }],
+      top_k: 3,
+      constructor: 'c',
     });
     expect(run.metadata).toEqual({
-      ...{ ls_provider: 'openai', ls_model_name: 'gpt', 'gen_ai.response.model': 'gpt-1' },
+      ls_provider: 'openai',
+      ls_model_name: 'gpt',
+      'gen_ai.response.model': 'gpt-1',
     });
   });
 
@@ -455,8 +475,13 @@ describe('the run of a span', () => {
       { resource: { 'service.name': 'shop', 'deployment.environment': 'prod' } },
     );
     expect(run.metadata).toEqual({
-      ...{ 'http.method': 'GET', session_id: 's1', user_id: 'u1', team: 'a', chat: 'c' },
-      ...{ 'service.name': 'shop', 'deployment.environment': 'test' },
+      'http.method': 'GET',
+      session_id: 's1',
+      user_id: 'u1',
+      team: 'a',
+      chat: 'c',
+      'service.name': 'shop',
+      'deployment.environment': 'test',
     });
   });
 

@@ -84,7 +84,9 @@ export function* protobufSpans(body: Buffer): Generator<ReceivedSpan | undefined
       for (const [at, span] of parts.many.entries()) {
         fields.begin();
         yield {
-          ...{ resource, scope, span: readSpan(span) },
+          resource,
+          scope,
+          span: readSpan(span),
           place: ['resourceSpans', r, 'scopeSpans', s, 'spans', at],
         };
         if (isLong()) yield undefined;

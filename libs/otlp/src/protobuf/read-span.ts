@@ -26,9 +26,20 @@ export function readSpan(reader: WireReader): Span {
   const events: SpanEvent[] = [];
   const links: SpanLink[] = [];
   const span: Draft<Span> = {
-    ...{ traceId: '', spanId: '', parentSpanId: '', traceState: '', name: '', kind: 0 },
-    ...{ startTimeUnixNano: 0n, endTimeUnixNano: 0n, statusCode: 0, statusMessage: '', leftOut: 0 },
-    ...{ attributes, events, links },
+    traceId: '',
+    spanId: '',
+    parentSpanId: '',
+    traceState: '',
+    name: '',
+    kind: 0,
+    startTimeUnixNano: 0n,
+    endTimeUnixNano: 0n,
+    statusCode: 0,
+    statusMessage: '',
+    leftOut: 0,
+    attributes,
+    events,
+    links,
   };
   while (reader.next()) {
     const { field, type } = reader;

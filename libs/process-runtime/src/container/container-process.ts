@@ -171,7 +171,8 @@ export class ContainerProcess {
       return pids.length > 0 ? { unclear: pids } : {};
     };
     const options = {
-      ...{ clock: this.#clock, uid: this.#user.isOwn ? this.#user.uid : undefined },
+      clock: this.#clock,
+      uid: this.#user.isOwn ? this.#user.uid : undefined,
       isCertain: (other: number) => this.#isCertain(pid, other),
       isLikely: (other: number) => this.#isLikely(other),
     };

@@ -16,11 +16,16 @@ const pod = {
   spec: { containers: [], volumes: [{ name: 'v', emptyDir: {} }] },
 } as unknown as Pod;
 const context = {
-  ...{ clock: systemClock, log: createLogger('test', 'silent'), podsFolder, strays: [] },
+  clock: systemClock,
+  log: createLogger('test', 'silent'),
+  podsFolder,
+  strays: [],
   images: { resolve: () => Promise.resolve({ folder: podsFolder, entryPoint: 'none' }) },
   ports: { sockets: { hold: () => Promise.resolve(), inheritance: () => ({ stdio: [], environment: {} }) } },
-  ...{ environment: { PATH: process.env.PATH ?? '' }, tools: { setpriv: undefined, env: undefined } },
-  ...{ events: { record: () => undefined }, memoryWatch: { watch: () => () => undefined } },
+  environment: { PATH: process.env.PATH ?? '' },
+  tools: { setpriv: undefined, env: undefined },
+  events: { record: () => undefined },
+  memoryWatch: { watch: () => () => undefined },
   runtime: { command: process.execPath },
   cpuLimits: { bind: () => () => undefined },
 } as unknown as NodeContext;
@@ -31,14 +36,17 @@ function runnerOf(
   more: Partial<ContainerRunnerOptions> = {},
 ): ContainerRunner {
   const runner: ContainerRunner = new ContainerRunner({
-    ...{ context, pod: () => pod, container: { name, image: 'x', command: ['sleep', '1000'] } },
+    context,
+    pod: () => pod,
+    container: { name, image: 'x', command: ['sleep', '1000'] },
     surroundings: () => ({ user: nodeUser(), files, ports: {}, kubeconfig: undefined }),
     restartPolicy: 'Never',
     onChange: () => {
       if (runner.view.phase.kind === 'running') onRunning();
     },
     beforeRestart: () => Promise.resolve(),
-    ...{ before: undefined, wasStarted: false },
+    before: undefined,
+    wasStarted: false,
     ...more,
   });
   return runner;

@@ -277,7 +277,8 @@ export class ContainerRunner {
     if (maxBytes === undefined || process.pid === undefined)
       return { end: () => undefined, excess: () => undefined };
     const end = context.memoryWatch.watch({
-      ...{ pid: process.pid, maxBytes },
+      pid: process.pid,
+      maxBytes,
       onExceeded: (usedBytes) => {
         excess = excessText(usedBytes, maxBytes);
         this.#event('Warning', OOM_KILLED, `Container ${container.name} ${excess}`);
@@ -337,7 +338,10 @@ export class ContainerRunner {
     const { clock, sleepWatch } = context;
     const target = { container, ports: surroundings().ports, launch, tools: context.tools };
     this.#probes = new ContainerProbes({
-      ...{ target, clock, sleepWatch, onChange },
+      target,
+      clock,
+      sleepWatch,
+      onChange,
       onProblem: (probe, found) => this.#event('Warning', 'Unhealthy', `${probe} probe failed: ${found}`),
       onUnhealthy: (kind, probe) => {
         const what = `failed ${kind.toLowerCase()} probe, will be restarted`;

@@ -21,8 +21,14 @@ function run(
 ): Promise<ProcessExit> {
   const folder = mkdtempSync(join(root, 'run-'));
   const launch = {
-    ...{ command: 'sh', args: ['-c', line], folder, environment, user: nodeUser() },
-    ...{ isFolderNamed: false, noNewPrivileges: false, sockets: [] },
+    command: 'sh',
+    args: ['-c', line],
+    folder,
+    environment,
+    user: nodeUser(),
+    isFolderNamed: false,
+    noNewPrivileges: false,
+    sockets: [],
   };
   const log = new LogFile(join(folder, 'logs'), 0, clock);
   const tools = { setpriv: undefined, env: undefined };

@@ -74,7 +74,11 @@ export async function prepareLaunch(
   const mounts =
     context.mountProblem === undefined
       ? await prepareMounts(pod, container, {
-          ...{ client: context.client, files, user, inTurn, needed: neededPaths(context, image) },
+          client: context.client,
+          files,
+          user,
+          inTurn,
+          needed: neededPaths(context, image),
           expand: (text) => expander.expand(text, environment),
         })
       : undefined;
@@ -84,7 +88,10 @@ export async function prepareLaunch(
   if (!mounts && !isJudgedAsUser && !existsSync(folder))
     throw new ContainerConfigError(`working directory ${folder} does not exist on this machine`);
   const how = {
-    ...{ folder, environment, user, isFolderNamed: container.workingDir !== undefined },
+    folder,
+    environment,
+    user,
+    isFolderNamed: container.workingDir !== undefined,
     noNewPrivileges: isEscalationOff(container),
     sockets: sockets.stdio,
     mounts,

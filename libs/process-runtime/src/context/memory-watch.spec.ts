@@ -38,7 +38,8 @@ const PROCESSES = 31;
     }) as unknown as typeof readMemoryFile;
     const watch = new MemoryWatch(clock, read);
     const end = watch.watch({
-      ...{ pid: shell.pid ?? 0, maxBytes: 1_000_000 },
+      pid: shell.pid ?? 0,
+      maxBytes: 1_000_000,
       onExceeded: () => void seen.exceeded++,
     });
     await over.promise;
@@ -53,8 +54,10 @@ const PROCESSES = 31;
 
   it('asks processes that answer late again after nine times as long', async () => {
     expect(await lookTwice(() => 50)).toEqual({
-      ...{ now: PROCESSES * 50, asked: PROCESSES },
-      ...{ pauses: [500, 500, 500], exceeded: 0 },
+      now: PROCESSES * 50,
+      asked: PROCESSES,
+      pauses: [500, 500, 500],
+      exceeded: 0,
     });
   });
 

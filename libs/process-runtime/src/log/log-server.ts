@@ -48,15 +48,21 @@ export class LogServer {
     const { certificate, privateKey, clientCa } = options.serving;
     this.#server = createServer(
       {
-        ...{ cert: certificate, key: privateKey, ca: clientCa, requestCert: true, rejectUnauthorized: true },
-        ...{ ...serverOptions(), handshakeTimeout: SERVER_LIMITS.headersMs },
+        cert: certificate,
+        key: privateKey,
+        ca: clientCa,
+        requestCert: true,
+        rejectUnauthorized: true,
+        ...serverOptions(),
+        handshakeTimeout: SERVER_LIMITS.headersMs,
       },
       (request, response) => void this.#answer(request, response),
     );
     const { clock, log, maxConnections = MAX_CONNECTIONS } = options;
     limitServer(this.#server, { clock, onCut: recordCuts(log, 'node logs') });
     const room = new ConnectionRoom({
-      ...{ clock, most: maxConnections },
+      clock,
+      most: maxConnections,
       onFull: (report) =>
         log.warn(
           report,

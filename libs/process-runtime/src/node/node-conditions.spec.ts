@@ -25,7 +25,8 @@ describe('nodeConditions', () => {
 
   it('has a Ready that is False with what to do while the node is stopped', () => {
     expect(nodeConditions(NOW, false, NONE).find(({ type }) => type === 'Ready')).toMatchObject({
-      ...{ status: 'False', reason: 'ProcessRuntimeStopped' },
+      status: 'False',
+      reason: 'ProcessRuntimeStopped',
       message: 'agentplane was stopped on this machine; start it again',
     });
   });

@@ -28,8 +28,12 @@ export function nodeConditions(
     status: 'True' | 'False',
     message = 'process runtime is posting ready status',
   ): NodeCondition => ({
-    ...{ type, reason, status, message },
-    ...{ lastHeartbeatTime: now, lastTransitionTime: now },
+    type,
+    reason,
+    status,
+    message,
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
   });
   return [
     condition('MemoryPressure', 'ProcessRuntime', 'False'),

@@ -115,7 +115,13 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   });
   const sleepWatch = new SleepWatch(clock);
   const context: NodeContext = {
-    ...{ client, connection, clock, log, podsFolder, sleepWatch, images: options.images },
+    client,
+    connection,
+    clock,
+    log,
+    podsFolder,
+    sleepWatch,
+    images: options.images,
     events: new EventRecorder({ client, component: FIELD_MANAGER.node, log, clock }),
     ports: new LoopbackPorts(),
     memoryWatch: new MemoryWatch(clock),
@@ -124,7 +130,8 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     isJoined: options.isJoined ?? false,
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
-    ...{ users, strays },
+    users,
+    strays,
     ...startTools(folder, users.areOwn, log),
   };
   const workers = new PodWorkers(context);
@@ -137,14 +144,23 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   });
   const port = await logServer.listen(options.port);
   const registration = new Registration({
-    ...{ client, nodeName: identity.name, port, version, clock, log },
+    client,
+    nodeName: identity.name,
+    port,
+    version,
+    clock,
+    log,
     rootProblem: users.problem,
     isUserShared: !users.areOwn && users.problem === undefined,
     cpuProblem: context.cpuLimits.problem,
     isJoined: context.isJoined,
   });
   const lease = new NodeLease({
-    ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
+    client: leaseClient,
+    nodeName: identity.name,
+    holder: identity.leaseHolder,
+    clock,
+    log,
   });
   renewOnAwake(context, lease, registration);
   sleepWatch.start();

@@ -41,7 +41,8 @@ function run(
       env: { PATH: '/usr/bin:/bin' },
       stdio: 'ignore',
       // processes of that user may stop it
-      ...{ timeout: MAX_MS, killSignal: 'SIGKILL' },
+      timeout: MAX_MS,
+      killSignal: 'SIGKILL',
       ...user,
     });
     // it cannot remove the folder itself, and what it could not remove is found by the caller

@@ -174,7 +174,9 @@ export class PodWorker {
       pod: () => this.#pod,
       container,
       surroundings: () => ({
-        ...{ user: this.#runningUser, files: this.#files, ports: this.#ports },
+        user: this.#runningUser,
+        files: this.#files,
+        ports: this.#ports,
         kubeconfig: this.#kubeconfigPath,
       }),
       beforeRestart: () => this.#leaveTakenPorts(container),
@@ -268,7 +270,8 @@ export class PodWorker {
     const refused = refusedFields(pod, { ...this.#runningUser, hasMounts });
     if (pod !== this.#pod)
       this.#context.events.record(PODS, this.#pod, {
-        ...{ type: 'Normal', reason: 'MachineFolders' },
+        type: 'Normal',
+        reason: 'MachineFolders',
         message:
           '/tmp and /dev/shm are those of the machine, as its processes have no mounts of their own: files that the pod leaves there outlive it',
       });

@@ -10,7 +10,12 @@ const ended = (exitCode: number): ContainerPhase => ({ kind: 'terminated', resul
 
 function container(phase: ContainerPhase, more: Partial<ContainerView> = {}): ContainerView {
   return {
-    ...{ name: 'main', image: 'x', containerId: undefined, phase, last: undefined, restartCount: 0 },
+    name: 'main',
+    image: 'x',
+    containerId: undefined,
+    phase,
+    last: undefined,
+    restartCount: 0,
     isStarted: phase.kind === 'running',
     isReady: phase.kind === 'running',
     ...more,
@@ -22,7 +27,10 @@ function pod(restartPolicy: PodSpec['restartPolicy'] = 'Always', status: Pod['st
 }
 
 const view = (containers: readonly ContainerView[], more: Partial<PodView> = {}): PodView => ({
-  ...{ startTime: NOW, init: [], containers, isTerminating: false },
+  startTime: NOW,
+  init: [],
+  containers,
+  isTerminating: false,
   ...more,
 });
 

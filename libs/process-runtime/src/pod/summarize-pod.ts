@@ -72,7 +72,8 @@ export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
 function rejectedStatus(startTime: Date, { reason, message }: NonNullable<PodView['rejection']>): PodStatus {
   return {
     phase: 'Failed',
-    ...{ reason, message: `Pod was rejected: ${message}` },
+    reason,
+    message: `Pod was rejected: ${message}`,
     startTime: kubeTime(startTime),
   };
 }

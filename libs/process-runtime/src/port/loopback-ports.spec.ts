@@ -5,7 +5,9 @@ import { LoopbackPorts } from './loopback-ports.js';
 function pod(uid: string, ports: number, namespace = 'one'): Pod {
   const containerPorts = Array.from({ length: ports }, (_, index) => ({ containerPort: 8000 + index }));
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: uid, namespace, uid } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: uid, namespace, uid },
     spec: { containers: [{ name: 'agent', image: 'a', ports: containerPorts }] },
   };
 }

@@ -22,8 +22,14 @@ describe('a probe with a timeout that no timer holds', () => {
 
   function look(probe: Probe, timeoutMs: number): Promise<CheckResult> {
     const launch = {
-      ...{ command: 'true', args: [], folder: tmpdir(), isFolderNamed: false, noNewPrivileges: false },
-      ...{ environment: { PATH: process.env.PATH ?? '' }, user: nodeUser(), sockets: [] },
+      command: 'true',
+      args: [],
+      folder: tmpdir(),
+      isFolderNamed: false,
+      noNewPrivileges: false,
+      environment: { PATH: process.env.PATH ?? '' },
+      user: nodeUser(),
+      sockets: [],
     };
     const tools = { setpriv: undefined, env: undefined };
     return check(probe, { container: { name: 'main' }, ports: {}, launch, tools }, timeoutMs);

@@ -361,7 +361,9 @@ describe('ServiceListener', () => {
     const head = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket';
     const { status, headers, body } = await sendRaw(await impatientProxy(), `${head}\r\n\r\n`);
     expect([status, headers['retry-after'], headers['content-type'], JSON.parse(body)]).toEqual([
-      ...[503, '1', 'application/json; charset=utf-8'],
+      503,
+      '1',
+      'application/json; charset=utf-8',
       { detail: 'Service ws/a has no ready pod; retry in a moment' },
     ]);
   });

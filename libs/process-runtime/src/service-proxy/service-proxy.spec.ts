@@ -34,7 +34,12 @@ describe('a Service on loopback', () => {
   async function start(file: string, maxPorts?: number): Promise<void> {
     const informers = new Informers({ client, log, clock });
     const proxy = createServiceProxy({
-      ...{ informers, client, clock, log, file, hasPort: () => true },
+      informers,
+      client,
+      clock,
+      log,
+      file,
+      hasPort: () => true,
       ...(maxPorts === undefined ? {} : { maxPorts }),
     });
     const controllers = await startControllers({ informers, controllers: [proxy.controller], log, clock });
@@ -48,7 +53,8 @@ describe('a Service on loopback', () => {
   function make(namespace: string, name: string, noted?: string): Promise<Service> {
     return client.create(SERVICES, {
       metadata: {
-        ...{ namespace, name },
+        namespace,
+        name,
         ...(noted === undefined ? {} : { annotations: { [ANNOTATION.loopbackPort]: noted } }),
       },
       spec: { selector: { app: name }, ports: [{ name: 'http', port: 80 }] },

@@ -63,7 +63,8 @@ function requireRoom(key: ObjectKey, ids: Iterable<string>, most = MAX_PORTS): v
 
 function newRoom(namespace: string, { clock, log }: ServiceProxyOptions): ConnectionRoom {
   return new ConnectionRoom({
-    ...{ clock, most: MAX_CONNECTIONS },
+    clock,
+    most: MAX_CONNECTIONS,
     onFull: (report) =>
       log.warn(
         { namespace, ...report },
@@ -116,9 +117,12 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     const listener = new ServiceListener({
       serviceName: keyText(key),
       port,
-      ...{ clock, log, room: roomOf(key) },
+      clock,
+      log,
+      room: roomOf(key),
       sleep: sleepOf({
-        ...{ name: keyText(key), log },
+        name: keyText(key),
+        log,
         find: () => services.find(key),
         write: (since) => annotate(client, key, ANNOTATION.wake, since),
       }),

@@ -22,7 +22,10 @@ describe('variableOf', () => {
       const pid = child.pid ?? 0;
       const names = ['PATH', 'LAST', 'ILL_1', 'MISSING'];
       expect(await Promise.all(names.map((name) => variableOf(pid, name, systemClock)))).toEqual([
-        ...[process.env.PATH, 'one=ä', undefined, undefined],
+        process.env.PATH,
+        'one=ä',
+        undefined,
+        undefined,
       ]);
     } finally {
       child.kill('SIGKILL');

@@ -39,7 +39,8 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     const read: (string | undefined)[] = [];
     try {
       const found = await markedProcesses('MARK', 'this', {
-        ...{ clock: systemClock, uid: USER - 10 },
+        clock: systemClock,
+        uid: USER - 10,
         read: (pid) => (read.push(nameOf(pid)), Promise.resolve(STUCK)),
         isCertain: (pid) => ({ certain: true, foreign: false })[nameOf(pid) ?? ''],
         isLikely: (pid) => nameOf(pid) === 'likely',

@@ -31,7 +31,10 @@ export async function removeLeftFiles(uid: number, nodeFolder: string, clock: Cl
       cwd: '/',
       env: { PATH: '/usr/bin:/bin' },
       stdio: 'ignore',
-      ...{ uid, gid: uid, timeout: MAX_MS, killSignal: 'SIGKILL' as const },
+      uid,
+      gid: uid,
+      timeout: MAX_MS,
+      killSignal: 'SIGKILL' as const,
     });
     child.on('error', () => resolve());
     child.on('close', () => resolve());

@@ -84,7 +84,10 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     const [away, atHome] = [orphan('none'), orphan('none', home)];
     const asked: number[] = [];
     const { ended } = await endProcessesOf({
-      ...{ ...installation, uids: [USER], clock: systemClock, isIdle: () => true },
+      ...installation,
+      uids: [USER],
+      clock: systemClock,
+      isIdle: () => true,
       read: (pid) => (asked.push(pid), Promise.resolve(STUCK)),
     });
     expect([ended, asked]).toEqual([2, [away.pid]]);
@@ -98,7 +101,11 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
     const last = orphan('none', '/', other);
     const state = { isOver: false };
     const ending = endProcessesOf({
-      ...{ ...installation, uids: [hostile, other], clock, isIdle: () => true, bounds: FEW_STUCK },
+      ...installation,
+      uids: [hostile, other],
+      clock,
+      isIdle: () => true,
+      bounds: FEW_STUCK,
       async read(pid) {
         if (pid === last.pid) return undefined;
         await clock.sleep(1_000);

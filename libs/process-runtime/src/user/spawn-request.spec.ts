@@ -5,8 +5,14 @@ describe('spawnRequest', () => {
   const requestFor = (path: string, command = 'sh', folder = '/') =>
     spawnRequest(
       {
-        ...{ command, args: [], folder, isFolderNamed: false, noNewPrivileges: true, sockets: [] },
-        ...{ environment: { PATH: path }, user: { isOwn: false } as never },
+        command,
+        args: [],
+        folder,
+        isFolderNamed: false,
+        noNewPrivileges: true,
+        sockets: [],
+        environment: { PATH: path },
+        user: { isOwn: false } as never,
       },
       { setpriv: '/tools/setpriv', env: undefined },
     );
@@ -21,7 +27,8 @@ describe('spawnRequest', () => {
     ['4,096 characters of PATH', `/${'n'.repeat(4_091)}:/bin`],
   ])('does not search beyond %s', (_where, path) =>
     expect(requestFor(path)).toMatchObject({
-      ...{ command: 'sh', args: [] },
+      command: 'sh',
+      args: [],
       options: { env: { PATH: '/nonexistent' } },
     }),
   );
@@ -38,7 +45,8 @@ describe('spawnRequest', () => {
     'has nothing be found that appears only after the look, for %s',
     (command) =>
       expect(requestFor('/bin::.', command, '/none')).toMatchObject({
-        ...{ command: 'missing', args: [] },
+        command: 'missing',
+        args: [],
         options: { env: { PATH: '/nonexistent' } },
       }),
   );

@@ -85,7 +85,14 @@ function mountedRequest(launch: Launch, { stage, steps }: Mounts, tools: Tools):
   const [first = '', ...rest] = [
     ...((user.isOwn || noNewPrivileges) && tools.setpriv ? [tools.setpriv, '--no-new-privs', '--'] : []),
     ...mountCommand(tools.unshare ?? 'unshare'),
-    ...[stage, String(uid), String(gid), folder, ...steps, '--', command, ...args],
+    stage,
+    String(uid),
+    String(gid),
+    folder,
+    ...steps,
+    '--',
+    command,
+    ...args,
   ];
   return {
     command: first,

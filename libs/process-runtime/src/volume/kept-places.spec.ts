@@ -10,7 +10,10 @@ describe('keptPlaces', () => {
   mkdirSync(join(scratch, 'data', 'deep'), { recursive: true });
   mkdirSync(join(scratch, 'more'));
   const bindAt = (target: string, isReadOnly = false) => ({
-    ...{ source: '/volume', target, isReadOnly, isSourceMade: false },
+    source: '/volume',
+    target,
+    isReadOnly,
+    isSourceMade: false,
   });
   const needed = ['data/deep/program', 'data', 'more', 'missing/file'].map((path) => join(scratch, path));
 

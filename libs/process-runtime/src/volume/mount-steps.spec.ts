@@ -7,7 +7,9 @@ const isFolder = (path: string): boolean => FOLDERS.has(path);
 /** One line for each step. */
 function stepsOf(...binds: (Partial<Bind> & { readonly target: string })[]): string[] {
   const whole = binds.map((bind, at) => ({
-    ...{ source: `/v${at}`, isReadOnly: false, isSourceMade: false },
+    source: `/v${at}`,
+    isReadOnly: false,
+    isSourceMade: false,
     ...bind,
   }));
   const words = mountSteps(whole, isFolder, (path) => FOLDERS.has(path) || path === '/etc/passwd');

@@ -105,7 +105,8 @@ function bindOf(
   const part = partOf(mount, expand);
   const target = targetOf(mount.mountPath, user, budget);
   return {
-    ...{ source: part === '' ? folder : join(folder, part), target },
+    source: part === '' ? folder : join(folder, part),
+    target,
     isReadOnly: !isEmpty || mount.readOnly === true,
     isSourceMade: isEmpty && part !== '',
     isMemory: isMemory && part === '' && target === SHARED_MEMORY,

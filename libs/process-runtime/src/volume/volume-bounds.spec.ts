@@ -9,7 +9,8 @@ const LONG = 'x'.repeat(250_000);
 let reads = 0;
 const pod = {
   metadata: {
-    ...{ name: 'a', namespace: 'team' },
+    name: 'a',
+    namespace: 'team',
     get annotations() {
       reads++;
       return { long: LONG };

@@ -92,9 +92,14 @@ if (problem !== undefined) process.stderr.write(`SKIPPED: volumes of processes: 
       'od -An -tx1 keys/key; (echo x > keys/key) || echo closed; test -e /etc/passwd && echo system';
     const text = await shell(line, volumes, mounts);
     expect(text.split('\n').map((one) => one.trim())).toEqual([
-      ...['two', 'a.txt', 'b.txt', 'one', 'ff 00 41'],
+      'two',
+      'a.txt',
+      'b.txt',
+      'one',
+      'ff 00 41',
       expect.stringContaining('Read-only file system'),
-      ...['closed', 'system'],
+      'closed',
+      'system',
     ]);
     expect(['/agentplane-test', '/etc/agentplane-test'].filter(existsSync)).toEqual([]);
   });

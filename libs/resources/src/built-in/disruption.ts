@@ -14,6 +14,9 @@ export interface PodDisruptionBudget extends KubeObject {
 }
 
 export const POD_DISRUPTION_BUDGETS: ResourceRef<PodDisruptionBudget> = {
-  ...{ group: 'policy', version: 'v1', plural: 'poddisruptionbudgets' },
-  ...{ kind: 'PodDisruptionBudget', namespaced: true },
+  group: 'policy',
+  version: 'v1',
+  plural: 'poddisruptionbudgets',
+  kind: 'PodDisruptionBudget',
+  namespaced: true,
 };

@@ -30,6 +30,9 @@ export interface NetworkPolicy extends KubeObject {
 }
 
 export const NETWORK_POLICIES: ResourceRef<NetworkPolicy> = {
-  ...{ group: 'networking.k8s.io', version: 'v1', plural: 'networkpolicies' },
-  ...{ kind: 'NetworkPolicy', namespaced: true },
+  group: 'networking.k8s.io',
+  version: 'v1',
+  plural: 'networkpolicies',
+  kind: 'NetworkPolicy',
+  namespaced: true,
 };

@@ -59,7 +59,10 @@ describe('looking for the attachment of an example', () => {
 
   it('finds it in any version', async () => {
     expect(await find(old)).toEqual({
-      ...{ runId: id, name: 'a', contentType: 'text/plain', objectId: old },
+      runId: id,
+      name: 'a',
+      contentType: 'text/plain',
+      objectId: old,
       size: 7,
     });
     expect(await find(newest)).toMatchObject({ name: 'b', contentType: 'text/html' });

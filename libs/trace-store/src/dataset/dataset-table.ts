@@ -104,8 +104,14 @@ export class DatasetTable implements Datasets {
               ORDER BY d.created_at DESC, d.id LIMIT $7 OFFSET $8
             ) d ${SESSIONS} ORDER BY d.created_at DESC, d.id`,
           values: [
-            ...[tenantId, ids, name, nameContains, dataTypes],
-            ...[metadata && JSON.stringify(metadata), limit, offset],
+            tenantId,
+            ids,
+            name,
+            nameContains,
+            dataTypes,
+            metadata && JSON.stringify(metadata),
+            limit,
+            offset,
           ],
           types: textTypes,
         }),

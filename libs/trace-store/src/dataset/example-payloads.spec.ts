@@ -74,7 +74,9 @@ describe('a payload of an example', () => {
     expect(same.asOf).toBe(first.asOf);
     for (const isRemoved of [false, true])
       await db.store.datasetVersions.moveSplit(tenant, datasetId, {
-        ...{ split: isRemoved ? 'never' : 'a', ids: [one, other], isRemoved },
+        split: isRemoved ? 'never' : 'a',
+        ids: [one, other],
+        isRemoved,
       });
     expect(await versions(datasetId)).toBe(2);
     expect(await db.store.datasetVersions.list(tenant, datasetId, { limit: 10, offset: 0 })).toHaveLength(1);

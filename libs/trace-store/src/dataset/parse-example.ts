@@ -225,6 +225,12 @@ class ExampleReader {
 }
 
 const KNOWN: ReadonlySet<string> = new Set([
-  ...['id', 'dataset_id', 'created_at', 'metadata', 'split', 'source_run_id'],
-  ...['use_source_run_io', 'use_source_run_attachments'],
+  'id',
+  'dataset_id',
+  'created_at',
+  'metadata',
+  'split',
+  'source_run_id',
+  'use_source_run_io',
+  'use_source_run_attachments',
 ]);

@@ -6,8 +6,15 @@ import { ROW_BYTES, type OpenVersion, type VersionCounts } from './write-version
 const MAX_SPLITS = 100;
 
 const COLUMNS = [
-  ...['ordinal', 'id', 'created_at', 'source_run_id', 'splits'],
-  ...['metadata_hash', 'inputs_hash', 'outputs_hash', 'attachments'],
+  'ordinal',
+  'id',
+  'created_at',
+  'source_run_id',
+  'splits',
+  'metadata_hash',
+  'inputs_hash',
+  'outputs_hash',
+  'attachments',
 ].join(', ');
 const SAID = ['splits', 'metadata_hash', 'inputs_hash', 'outputs_hash', 'attachments'];
 

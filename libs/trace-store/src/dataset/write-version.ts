@@ -98,7 +98,9 @@ export class VersionWriter {
     if (counts.examples === 0 && counts.rows === 0) return timeOf(row.version_at);
     const listed = await count(version, counts);
     await db.query('INSERT INTO dataset_versions (tenant_id, dataset_id, as_of) VALUES ($1, $2, $3)', [
-      ...[tenantId, datasetId, formatInstant(asOf)],
+      tenantId,
+      datasetId,
+      formatInstant(asOf),
     ]);
     if (listed >= MAX_LISTED + FORGOTTEN_AT_ONCE) await forgetOldest(version);
     if (counts.bytes > 0) await this.#requireRoom(db, tenantId, counts.bytes);
@@ -138,10 +140,7 @@ async function count({ db, tenantId, datasetId, asOf }: OpenVersion, counts: Ver
       stored_bytes = stored_bytes + $6, examples_made = examples_made + $7,
       listed_versions = listed_versions + 1
     WHERE tenant_id = $1 AND id = $2 RETURNING example_count, stored_versions, listed_versions`,
-    [
-      ...[tenantId, datasetId, formatInstant(asOf)],
-      ...[counts.examples, counts.rows, counts.bytes, counts.made ?? 0],
-    ],
+    [tenantId, datasetId, formatInstant(asOf), counts.examples, counts.rows, counts.bytes, counts.made ?? 0],
   );
   const { example_count: examples = '0', stored_versions: stored = '0' } = rows[0] ?? {};
   if (counts.examples > 0 && Number(examples) > MAX_EXAMPLES)

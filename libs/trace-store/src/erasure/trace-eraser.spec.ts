@@ -15,8 +15,14 @@ describe('erasures', () => {
 
   const bytes = (value: object) => ({ run: Buffer.from(JSON.stringify(value)) });
   const runOf = (trace: string, more: object = {}) => ({
-    ...{ id: trace, trace_id: trace, name: 'n', run_type: 'chain', session_name: 'p' },
-    ...{ start_time: '2026-11-20T10:00:00Z', inputs: { secret: 'of alice' }, ...more },
+    id: trace,
+    trace_id: trace,
+    name: 'n',
+    run_type: 'chain',
+    session_name: 'p',
+    start_time: '2026-11-20T10:00:00Z',
+    inputs: { secret: 'of alice' },
+    ...more,
   });
   const childOf = (trace: string, more: object = {}) =>
     runOf(trace, { id: randomUUID(), parent_run_id: trace, start_time: '2026-11-21T10:00:00Z', ...more });
@@ -27,7 +33,8 @@ describe('erasures', () => {
   const project = async (name = 'p') => (await database.store.projects.ensure(TENANT, name)).id;
   const erase = async (traceIds: string[], threadIds: string[] = [], beganBy?: Date) =>
     database.store.erasures.erase(TENANT, await project(), {
-      ...{ traceIds, threadIds },
+      traceIds,
+      threadIds,
       beganBy: beganBy && instantOf(beganBy),
     });
   /** Rows of the trace, by table. */
@@ -53,7 +60,9 @@ describe('erasures', () => {
     const [one, other] = [randomUUID(), randomUUID()];
     await erase([one]);
     expect(await post(runOf(one), childOf(one), runOf(other))).toMatchObject({
-      ...{ accepted: 1, erased: 2, refused: [] },
+      accepted: 1,
+      erased: 2,
+      refused: [],
     });
     const late = { id: randomUUID(), trace_id: one, outputs: { secret: 1 } };
     expect(await patch(late, 'p')).toMatchObject({ accepted: 0, erased: 1, refused: [] });
@@ -77,11 +86,9 @@ describe('erasures', () => {
     );
     expect(await erase([], [thread], new Date('2026-11-20T11:00:00Z'))).toBe(2);
     expect(await Promise.all([old, later, stranger].map(rowsOf))).toEqual([
-      ...[
-        [0, 0, 0, 0],
-        [1, 1, 1, 0],
-        [1, 1, 1, 0],
-      ],
+      [0, 0, 0, 0],
+      [1, 1, 1, 0],
+      [1, 1, 1, 0],
     ]);
     const late = randomUUID();
     expect(await post(childOf(old), runOf(late, inThread(thread)))).toMatchObject({ accepted: 0, erased: 2 });
@@ -101,7 +108,9 @@ describe('erasures', () => {
   it('loses no deletion to batches that arrive at the same moment', async () => {
     const traces = Array.from({ length: 40 }, () => randomUUID());
     const work = traces.flatMap((trace) => [
-      ...[post(runOf(trace), childOf(trace)), erase([trace]), post(childOf(trace))],
+      post(runOf(trace), childOf(trace)),
+      erase([trace]),
+      post(childOf(trace)),
       patch({ id: trace, trace_id: trace, outputs: {} }, 'p'),
     ]);
     await Promise.all(work);

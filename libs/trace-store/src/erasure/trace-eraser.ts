@@ -149,7 +149,10 @@ async function lockSome(
   );
   await removeWaitingFeedback(client, tenantId, projectId, traceIds);
   return rows.map(({ id, trace_id: traceId, start_time }) => ({
-    ...{ tenantId, projectId, id, traceId },
+    tenantId,
+    projectId,
+    id,
+    traceId,
     startTime: parseInstant(start_time, { zone: 'optional' }) ?? 0n,
   }));
 }

@@ -65,7 +65,9 @@ describe('the count of an export', () => {
   });
 
   const window = () => ({
-    ...{ tenantId: TENANT, projectId, startTime: at('2026-11-19T12:00') },
+    tenantId: TENANT,
+    projectId,
+    startTime: at('2026-11-19T12:00'),
     endTime: at('2026-11-20T12:00'),
   });
 

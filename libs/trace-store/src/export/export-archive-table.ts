@@ -38,7 +38,10 @@ function listQuery(tenantId: string, search: ArchiveSearch): { text: string; val
   const values: unknown[] = [tenantId];
   const put = (value: unknown): string => `$${values.push(value)}`;
   const equal = {
-    ...{ status, destination_id: destinationId, project_id: projectId, source_id: sourceId },
+    status,
+    destination_id: destinationId,
+    project_id: projectId,
+    source_id: sourceId,
     continues_id: continuesId,
   };
   const conditions = Object.entries(equal)
@@ -61,8 +64,11 @@ function listQuery(tenantId: string, search: ArchiveSearch): { text: string; val
 
 function parse(row: Row): ArchivedExport {
   return {
-    ...{ id: row['id'] ?? '', name: row['name'] ?? '', createdAt: row['created_at'] ?? '' },
-    ...{ status: row['status'] ?? '', object: row['object'] ?? '' },
+    id: row['id'] ?? '',
+    name: row['name'] ?? '',
+    createdAt: row['created_at'] ?? '',
+    status: row['status'] ?? '',
+    object: row['object'] ?? '',
     destinationId: row['destination_id'] ?? undefined,
     projectId: row['project_id'] ?? undefined,
     sourceId: row['source_id'] ?? undefined,
@@ -96,10 +102,20 @@ export class ExportArchiveTable implements ExportArchive {
         FROM export_files WHERE run_uid = ANY($14)
         ON CONFLICT (tenant_id, id) DO NOTHING`,
         [
-          ...[tenantId, ended.id, ended.name, ended.createdAt, ended.status, ended.destinationId],
-          ...[ended.projectId, ended.sourceId, ended.windowEnd, ended.continuesId],
-          ...[ended.object, ended.small],
-          ...[[ended, ...runs].reduce((bytes, one) => bytes + bytesOf(one), 0), of('uid')],
+          tenantId,
+          ended.id,
+          ended.name,
+          ended.createdAt,
+          ended.status,
+          ended.destinationId,
+          ended.projectId,
+          ended.sourceId,
+          ended.windowEnd,
+          ended.continuesId,
+          ended.object,
+          ended.small,
+          [ended, ...runs].reduce((bytes, one) => bytes + bytesOf(one), 0),
+          of('uid'),
         ],
       );
       await db.query(
@@ -186,8 +202,10 @@ export class ExportArchiveTable implements ExportArchive {
       types: textTypes,
     });
     return result.rows.map((row) => ({
-      ...{ id: row['id'] ?? '', uid: row['uid'] ?? '' },
-      ...{ startTime: row['start_time'] ?? '', object: row['object'] ?? '' },
+      id: row['id'] ?? '',
+      uid: row['uid'] ?? '',
+      startTime: row['start_time'] ?? '',
+      object: row['object'] ?? '',
     }));
   }
 

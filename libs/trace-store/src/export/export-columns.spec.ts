@@ -27,8 +27,14 @@ describe('the table of export columns', () => {
     await store.migrate();
     const id = randomUUID();
     const run = {
-      ...{ id, trace_id: id, name: 'n', run_type: 'chain', start_time: '2026-11-20T12:00:00Z' },
-      ...{ tags: ['a', 'b'], inputs: { q: 1 }, extra: { metadata: { thread_id: 'thread 1' } } },
+      id,
+      trace_id: id,
+      name: 'n',
+      run_type: 'chain',
+      start_time: '2026-11-20T12:00:00Z',
+      tags: ['a', 'b'],
+      inputs: { q: 1 },
+      extra: { metadata: { thread_id: 'thread 1' } },
     };
     await store.ingest(TENANT, { post: [{ run: Buffer.from(JSON.stringify(run)) }], patch: [] });
     projectId = (await store.projects.ensure(TENANT, 'default')).id;
@@ -42,7 +48,8 @@ describe('the table of export columns', () => {
     format: 'v1' | 'v2_beta',
   ): Promise<Record<string, unknown>> {
     const rows = await new PostgresExportSource(pool, new PostgresPayloadStore(), columns).read({
-      ...{ tenantId: TENANT, projectId },
+      tenantId: TENANT,
+      projectId,
       startTime: parseInstant('2026-11-20', { zone: 'optional' }) ?? 0n,
       endTime: parseInstant('2026-11-21', { zone: 'optional' }) ?? 0n,
     });

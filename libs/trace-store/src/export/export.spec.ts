@@ -174,7 +174,11 @@ describe('the export side of a trace store', () => {
     const seen: (string | undefined)[] = [];
     for (let after: ExportCursor | undefined; ;) {
       const rows = await store.exportSource.read({
-        ...{ tenantId, projectId: project.id, ...DAY, fields: ['trace_id'], maxRows: 1 },
+        tenantId,
+        projectId: project.id,
+        ...DAY,
+        fields: ['trace_id'],
+        maxRows: 1,
         ...(after ? { after } : {}),
       });
       const [tuple] = await tuples(rows);
@@ -394,7 +398,7 @@ describe('the export side of a trace store', () => {
     await progress.cancel(former);
     expect([await progress.adopt(run, former), await progress.adopt(run, former)]).toEqual([true, true]);
     const claimed = await progress.claim(run, 1);
-    expect(claimed).toMatchObject({ ...{ cursor, rows: 7, bytes: 70, part: 1, files: 1 }, isWhole: false });
+    expect(claimed).toMatchObject({ cursor, rows: 7, bytes: 70, part: 1, files: 1, isWhole: false });
     expect(await progress.files(run)).toEqual(await progress.files(former));
     await progress.finish(run, 1);
     const next = randomUUID();

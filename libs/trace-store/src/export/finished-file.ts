@@ -23,7 +23,12 @@ export function finishedFile(
   const minStartTime = from === undefined ? undefined : parseInstant(from, { zone: 'required' });
   return {
     file: {
-      ...{ part, key, rows, bytes, etag: found.etag, maxStartTime },
+      part,
+      key,
+      rows,
+      bytes,
+      etag: found.etag,
+      maxStartTime,
       ...(resource === undefined ? {} : { resource }),
       ...(sha256 === undefined ? {} : { sha256 }),
       ...(minStartTime === undefined ? {} : { minStartTime }),

@@ -125,8 +125,13 @@ describe('late rows of an export', () => {
     const [root = ''] = await add(window, 2);
     const first = await begin();
     const call = {
-      ...{ id: randomUUID(), trace_id: root, parent_run_id: root, name: 'n', run_type: 'llm' },
-      ...{ start_time: '2026-11-19T12:00:00Z', outputs: { usage: { total_tokens: 9 } } },
+      id: randomUUID(),
+      trace_id: root,
+      parent_run_id: root,
+      name: 'n',
+      run_type: 'llm',
+      start_time: '2026-11-19T12:00:00Z',
+      outputs: { usage: { total_tokens: 9 } },
     };
     await store.ingest(window.tenantId, { post: [{ run: Buffer.from(JSON.stringify(call)) }], patch: [] });
     const late = await begin(first.runUid);

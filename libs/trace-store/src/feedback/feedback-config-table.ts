@@ -14,7 +14,9 @@ type Row = Readonly<Record<'id' | 'key' | 'config' | 'is_lower_score_better' | '
 
 function parse(row: Row): FeedbackConfig {
   return {
-    ...{ id: row.id, key: row.key, config: row.config },
+    id: row.id,
+    key: row.key,
+    config: row.config,
     isLowerScoreBetter: row.is_lower_score_better === 't',
     modifiedAt: parseInstant(row.modified_at, { zone: 'optional' }) ?? 0n,
   };

@@ -42,7 +42,9 @@ describe('statistics of the feedback of a project', () => {
       );
     expect(await stats(few)).toMatchObject({
       a: {
-        ...{ n: 6, values: { x: 6 }, comments: ['comment 5', 'comment 3', 'comment 2'] },
+        n: 6,
+        values: { x: 6 },
+        comments: ['comment 5', 'comment 3', 'comment 2'],
         sources: ['source 4', 'source 5', 'source 6', 'source 7', 'source 8'],
       },
       b: { n: 1, comments: ['comment 6'], sources: ['source 3'] },

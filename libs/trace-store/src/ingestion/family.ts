@@ -73,12 +73,10 @@ export class Family {
     if (given)
       return {
         traceId: group.traceId ?? given.traceId,
-        ...{
-          parentOrder: undefined,
-          order: given.text,
-          ancestors: given.ancestors,
-          isPlaced: true,
-        },
+        parentOrder: undefined,
+        order: given.text,
+        ancestors: given.ancestors,
+        isPlaced: true,
       };
     const parent = this.#parentOf(group);
     const above = parent ? this.#standings.get(parent) : undefined;

@@ -15,8 +15,12 @@ describe('the transaction of several requests', () => {
   const tenant = randomUUID();
   const operation = (run: object) => ({ run: Buffer.from(JSON.stringify(run)) });
   const run = (more: object = {}) => ({
-    ...{ id: randomUUID(), name: 'a', run_type: 'llm', session_name: 'one' },
-    ...{ start_time: '2026-11-20T10:00:00Z', ...more },
+    id: randomUUID(),
+    name: 'a',
+    run_type: 'llm',
+    session_name: 'one',
+    start_time: '2026-11-20T10:00:00Z',
+    ...more,
   });
   const send = (runs: readonly object[], own?: string) =>
     store.ingest(tenant, { post: runs.map(operation), patch: [] }, own);

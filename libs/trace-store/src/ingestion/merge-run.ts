@@ -95,7 +95,8 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
     promptCost: pick(row.promptCost, usage?.promptCost),
     completionCost: pick(row.completionCost, usage?.completionCost),
     usageDetails: pick(row.usageDetails, usage?.details),
-    ...{ model: model?.model, modelMember: model?.member },
+    model: model?.model,
+    modelMember: model?.member,
     provider: pick(row.provider, change.provider),
   });
 }

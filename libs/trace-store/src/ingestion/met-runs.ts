@@ -44,8 +44,10 @@ export async function lookUpMet(
   if (runIds.length === 0)
     return { withUpdates: [], withFeedback: [], parents: [], orphans: [], topless: [] };
   const { rows } = await db.query<Row>(LOOK_UP, [
-    ...[tenantId, runIds],
-    ...[made.map(({ id }) => id), made.map(({ traceId }) => traceId)],
+    tenantId,
+    runIds,
+    made.map(({ id }) => id),
+    made.map(({ traceId }) => traceId),
     ...strangersOf(made),
   ]);
   const of = (what: Row['what']): readonly RunOfTrace[] =>

@@ -15,7 +15,10 @@ function changeWith(extra: string, kind: 'post' | 'patch' = 'post'): RunChange {
 }
 
 const place = {
-  ...{ tenantId: randomUUID(), projectId: randomUUID(), traceId: randomUUID(), id: randomUUID() },
+  tenantId: randomUUID(),
+  projectId: randomUUID(),
+  traceId: randomUUID(),
+  id: randomUUID(),
   startTime: 0n,
 };
 

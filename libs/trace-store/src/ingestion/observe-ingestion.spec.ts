@@ -17,7 +17,10 @@ describe('the metrics of ingestion', () => {
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase(prepareStore);
     store = openTraceStore({
-      ...{ uri, poolSize: 2, log: createLogger('test', 'silent'), clock: systemClock },
+      uri,
+      poolSize: 2,
+      log: createLogger('test', 'silent'),
+      clock: systemClock,
       waiting: { patches: 1, bytes: 1_000_000, bytesOfRun: 1_000_000 },
     });
     await store.migrate();
@@ -29,15 +32,13 @@ describe('the metrics of ingestion', () => {
     const id = randomUUID();
     const dotted_order = `20261120T215904635001Z${id}`;
     return operation({
-      ...{
-        id,
-        trace_id: id,
-        dotted_order,
-        name: 'a',
-        run_type: 'chain',
-        session_name: 'demo',
-        start_time: START,
-      },
+      id,
+      trace_id: id,
+      dotted_order,
+      name: 'a',
+      run_type: 'chain',
+      session_name: 'demo',
+      start_time: START,
       ...more,
     });
   };
@@ -58,7 +59,11 @@ describe('the metrics of ingestion', () => {
     expect(valuesOf('agentplane_ingest_operations_total')).toEqual({ post: 3, patch: 2 });
     expect(valuesOf('agentplane_ingest_bytes_total')).toEqual({ '': bytes });
     expect(valuesOf('agentplane_ingest_refused_total')).toEqual({
-      ...{ invalid: 1, unknown_project: 1, too_many_projects: 0, outside_days: 0, waiting_room_full: 1 },
+      invalid: 1,
+      unknown_project: 1,
+      too_many_projects: 0,
+      outside_days: 0,
+      waiting_room_full: 1,
       other_project: 0,
       erased: 0,
     });

@@ -20,7 +20,12 @@ const operation = (run: Shape): RunOperation => ({
   place: [String(run['id'])],
 });
 const post = (id: string, over: Shape = {}): Shape => ({
-  ...{ id, trace_id: id, name: 'n', run_type: 'chain', session_name: 'p', start_time: START },
+  id,
+  trace_id: id,
+  name: 'n',
+  run_type: 'chain',
+  session_name: 'p',
+  start_time: START,
   ...over,
 });
 
@@ -234,7 +239,8 @@ describe('ingestion in any order', () => {
     const result = await creates(post(id, { session_name: 'second', outputs: { o: 2 } }), post(other));
     const { id: first } = (await store.projects.find(tenant, { name: 'p' })) ?? {};
     expect(result).toMatchObject({
-      ...{ accepted: 1, erased: 0 },
+      accepted: 1,
+      erased: 0,
       refused: [
         {
           loc: [id, 'session_name'],
@@ -258,7 +264,10 @@ describe('ingestion in any order', () => {
     );
     const order = `20261120T120000000000Z${root}.20261120T120001000000Z${child}.20261120T120002000000Z${grandchild}`;
     expect(await find(grandchild)).toMatchObject({
-      ...{ traceId: root, parentRunIds: [root, child], dottedOrder: order, isRoot: false },
+      traceId: root,
+      parentRunIds: [root, child],
+      dottedOrder: order,
+      isRoot: false,
     });
     expect(await find(child)).toMatchObject({ traceId: root, parentRunIds: [root] });
   });

@@ -104,7 +104,9 @@ describe('an upgrade', () => {
       {
         splits: ['a'],
         bytes: 11,
-        ...{ metadata: Buffer.from('{"m":1}'), inputs: Buffer.from('{}'), outputs: Buffer.from('{}') },
+        metadata: Buffer.from('{"m":1}'),
+        inputs: Buffer.from('{}'),
+        outputs: Buffer.from('{}'),
       },
     ]);
     expect(await at('2026-11-23T00:00:00Z')).toEqual([

@@ -15,7 +15,10 @@ export interface MovedTable {
  * deployment is copied to.
  */
 const LEFT: ReadonlySet<string> = new Set([
-  ...['schema_migrations', 'control_migrations', 'export_progress', 'export_files'],
+  'schema_migrations',
+  'control_migrations',
+  'export_progress',
+  'export_files',
   'export_fences',
   'archived_revisions',
 ]);
@@ -49,7 +52,9 @@ export async function movedTables(database: Queryable): Promise<readonly MovedTa
   return rows
     .filter(({ name }) => !LEFT.has(name))
     .map(({ name, columns, shape }) => ({
-      ...{ name, shape, hasTenant: columns.includes('tenant_id') },
+      name,
+      shape,
+      hasTenant: columns.includes('tenant_id'),
       columns: columns.filter((column) => !OWN_COLUMNS.has(column)),
     }));
 }

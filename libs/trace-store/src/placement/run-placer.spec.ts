@@ -74,8 +74,14 @@ describe('runs that come before their ancestors', () => {
   const operation = ({ id, parent, start }: Span, project: string): RunOperation => ({
     run: Buffer.from(
       JSON.stringify({
-        ...{ id, trace_id: trace, parent_run_id: parent?.id, name: 'n', run_type: 'chain' },
-        ...{ session_name: project, start_time: start, end_time: start + 1 },
+        id,
+        trace_id: trace,
+        parent_run_id: parent?.id,
+        name: 'n',
+        run_type: 'chain',
+        session_name: project,
+        start_time: start,
+        end_time: start + 1,
       }),
     ),
   });
@@ -211,8 +217,13 @@ describe('a trace whose root has not come', () => {
   const operationOf = (span: Span, traceId: string, project: string, isOrdered: boolean): RunOperation => ({
     run: Buffer.from(
       JSON.stringify({
-        ...{ id: span.id, trace_id: traceId, name: 'n', run_type: 'llm', session_name: project },
-        ...{ start_time: new Date(span.start).toISOString(), outputs: { usage: { total_tokens: 1 } } },
+        id: span.id,
+        trace_id: traceId,
+        name: 'n',
+        run_type: 'llm',
+        session_name: project,
+        start_time: new Date(span.start).toISOString(),
+        outputs: { usage: { total_tokens: 1 } },
         ...(span.parent ? { parent_run_id: span.parent.id } : {}),
         ...(isOrdered ? { dotted_order: orderOf(span) } : {}),
       }),

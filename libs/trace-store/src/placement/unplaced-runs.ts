@@ -238,8 +238,13 @@ export async function giveUpOverdue(
       (SELECT received_at, tenant_id, trace_id, run_id, false, (SELECT count(*) FROM seen) < $3 FROM seen
         ORDER BY received_at DESC, tenant_id DESC, trace_id DESC, run_id DESC LIMIT 1)`,
     values: [
-      ...[LONGEST_WAIT, LONGEST_WAIT_OF_RINGS, limit],
-      ...[from.receivedAt, from.tenantId, from.traceId, from.runId],
+      LONGEST_WAIT,
+      LONGEST_WAIT_OF_RINGS,
+      limit,
+      from.receivedAt,
+      from.tenantId,
+      from.traceId,
+      from.runId,
     ],
     types: textTypes,
   });
@@ -252,8 +257,10 @@ export async function giveUpOverdue(
       last?.is_last === 't'
         ? undefined
         : last && {
-            ...{ receivedAt: last.received_at, tenantId: last.tenant_id },
-            ...{ traceId: last.trace_id, runId: last.run_id },
+            receivedAt: last.received_at,
+            tenantId: last.tenant_id,
+            traceId: last.trace_id,
+            runId: last.run_id,
           },
   };
 }

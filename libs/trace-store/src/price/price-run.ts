@@ -26,9 +26,14 @@ export function withoutPrice(row: RunRow): RunRow {
   return {
     ...row,
     priceId: undefined,
-    ...{ totalCost: undefined, promptCost: undefined, completionCost: undefined },
+    totalCost: undefined,
+    promptCost: undefined,
+    completionCost: undefined,
     usageDetails: detailsOf({
-      ...{ promptTokens, completionTokens, promptCosts: undefined, completionCosts: undefined },
+      promptTokens,
+      completionTokens,
+      promptCosts: undefined,
+      completionCosts: undefined,
     }),
   };
 }
@@ -116,10 +121,14 @@ export function pricedRun(row: RunRow, price: ModelPrice): RunRow {
   return {
     ...row,
     priceId: price.id,
-    ...{ totalCost, promptCost: costText(promptUnits), completionCost: costText(completionUnits) },
+    totalCost,
+    promptCost: costText(promptUnits),
+    completionCost: costText(completionUnits),
     usageDetails: detailsOf({
-      ...{ promptTokens, completionTokens },
-      ...{ promptCosts: prompt.details, completionCosts: completion.details },
+      promptTokens,
+      completionTokens,
+      promptCosts: prompt.details,
+      completionCosts: completion.details,
     }),
   };
 }

@@ -224,10 +224,18 @@ async function store(
       start_time = $7, prompt_cost = $8, completion_cost = $9, prompt_cost_details = $10, completion_cost_details = $11,
       is_disabled = $12, updated_at = clock_timestamp()`,
     [
-      ...[tenantId, price.id, price.name, price.matchPattern, price.matchPath, price.provider ?? null],
+      tenantId,
+      price.id,
+      price.name,
+      price.matchPattern,
+      price.matchPath,
+      price.provider ?? null,
       price.startTime === undefined ? null : formatInstant(price.startTime),
-      ...[price.promptCost, price.completionCost],
-      ...[json(price.promptCostDetails), json(price.completionCostDetails), isDisabled],
+      price.promptCost,
+      price.completionCost,
+      json(price.promptCostDetails),
+      json(price.completionCostDetails),
+      isDisabled,
     ],
   );
 }

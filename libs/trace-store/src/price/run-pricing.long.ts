@@ -19,15 +19,26 @@ describe('pricing at ingestion', () => {
   afterAll(() => store.close());
 
   const price = (name: string) => ({
-    ...{ name, matchPattern: '(x+x+)+y|(a|aa|b|bb)+c{9}$', matchPath: ['model'], provider: undefined },
-    ...{ startTime: undefined, promptCost: '0.000001', completionCost: '0.00001' },
-    ...{ promptCostDetails: undefined, completionCostDetails: undefined },
+    name,
+    matchPattern: '(x+x+)+y|(a|aa|b|bb)+c{9}$',
+    matchPath: ['model'],
+    provider: undefined,
+    startTime: undefined,
+    promptCost: '0.000001',
+    completionCost: '0.00001',
+    promptCostDetails: undefined,
+    completionCostDetails: undefined,
   });
   const run = (model: string) => {
     const id = randomUUID();
     const one = {
-      ...{ id, trace_id: id, name: 'n', run_type: 'llm', session_name: 'p' },
-      ...{ start_time: '2026-11-20T12:00:00Z', extra: { metadata: { ls_model_name: model } } },
+      id,
+      trace_id: id,
+      name: 'n',
+      run_type: 'llm',
+      session_name: 'p',
+      start_time: '2026-11-20T12:00:00Z',
+      extra: { metadata: { ls_model_name: model } },
       outputs: { usage_metadata: { input_tokens: 100, output_tokens: 10 } },
     };
     return { run: Buffer.from(JSON.stringify(one)) };

@@ -22,9 +22,16 @@ describe('pricing at ingestion', () => {
   afterAll(() => store.close());
 
   const price = (more: Partial<NewModelPrice> = {}): NewModelPrice => ({
-    ...{ name: 'house', matchPattern: '^house', matchPath: ['model'], provider: undefined },
-    ...{ startTime: undefined, promptCost: '0.000001', completionCost: '0.00001' },
-    ...{ promptCostDetails: undefined, completionCostDetails: undefined, ...more },
+    name: 'house',
+    matchPattern: '^house',
+    matchPath: ['model'],
+    provider: undefined,
+    startTime: undefined,
+    promptCost: '0.000001',
+    completionCost: '0.00001',
+    promptCostDetails: undefined,
+    completionCostDetails: undefined,
+    ...more,
   });
   const add = (more: Partial<NewModelPrice> = {}) => store.prices.create(tenant, price(more));
   const USAGE = { input_tokens: 100, output_tokens: 10 };
@@ -33,8 +40,15 @@ describe('pricing at ingestion', () => {
   const run = (more: object = {}) => {
     const id = randomUUID();
     return {
-      ...{ id, trace_id: id, name: 'n', run_type: 'llm', session_name: 'p', start_time: START, extra: HOUSE },
-      ...{ outputs: { usage_metadata: USAGE }, ...more },
+      id,
+      trace_id: id,
+      name: 'n',
+      run_type: 'llm',
+      session_name: 'p',
+      start_time: START,
+      extra: HOUSE,
+      outputs: { usage_metadata: USAGE },
+      ...more,
     };
   };
   const send = async (post: readonly object[], patch: readonly object[] = []): Promise<void> => {
@@ -138,7 +152,10 @@ describe('pricing at ingestion', () => {
     await send([], [patch(1, { total_cost: 5 }), patch(2, { outputs: { usage_metadata: USAGE } })]);
     await send([], [patch(3, { tags: ['a'] })]);
     expect(await Promise.all(runs.map(costOf))).toEqual([
-      ...['7.0000000000', '5.0000000000', '0.0002000000', '0.0002000000'],
+      '7.0000000000',
+      '5.0000000000',
+      '0.0002000000',
+      '0.0002000000',
     ]);
     const row = async (at: number) => (await store.runs.get(tenant, runs[at]?.id ?? ''))?.row;
     expect(await row(1)).toMatchObject({ priceId: undefined, promptCost: undefined });

@@ -112,11 +112,18 @@ export class IngestProblemTable implements Pick<IngestProblems, 'list'> {
     return {
       counts: counts.rows.map(
         ({ kind, type, count, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt }) => ({
-          ...{ kind, type, count: Number(count), firstSeenAt, lastSeenAt },
+          kind,
+          type,
+          count: Number(count),
+          firstSeenAt,
+          lastSeenAt,
         }),
       ),
       recent: recent.rows.map(({ kind, type, message, ...row }) => ({
-        ...{ kind, type, message, seenAt: row.seen_at },
+        kind,
+        type,
+        message,
+        seenAt: row.seen_at,
         projectId: row.project_id === NO_PROJECT ? undefined : row.project_id,
         runId: row.run_id ?? undefined,
         member: row.member ?? undefined,

@@ -29,7 +29,11 @@ export class IngestReport {
     const [first] = problems;
     if (!first) return;
     this.#add({
-      ...{ kind: 'refused', type: first.type, runId: id, project, member: nameOf(first) },
+      kind: 'refused',
+      type: first.type,
+      runId: id,
+      project,
+      member: nameOf(first),
       message: problems
         .slice(0, MAX_WORDS)
         .map((problem) => `${nameOf(problem)}: ${problem.msg}`)
@@ -50,13 +54,11 @@ export class IngestReport {
   leaveOut(parts: readonly LeftOut[], projectOf: (runId: string) => ProjectReference | undefined): void {
     for (const { type, runId, member, why } of parts)
       this.#add({
-        ...{
-          kind: 'dropped',
-          type,
-          runId,
-          member,
-          message: why ?? `${type} is not stored by this platform yet`,
-        },
+        kind: 'dropped',
+        type,
+        runId,
+        member,
+        message: why ?? `${type} is not stored by this platform yet`,
         project: runId === undefined ? undefined : projectOf(runId),
       });
   }

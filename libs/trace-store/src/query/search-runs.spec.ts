@@ -49,7 +49,9 @@ function shapes(): Shape[] {
       return {
         id,
         ...(r === 0 ? {} : { parent_run_id: rootId }),
-        ...{ trace_id: rootId, session_name: t % 4 === 0 ? 'other' : 'main', name: `run ${t}.${r}` },
+        trace_id: rootId,
+        session_name: t % 4 === 0 ? 'other' : 'main',
+        name: `run ${t}.${r}`,
         run_type: r % 2 === 0 ? 'chain' : 'llm',
         start_time,
         dotted_order: r === 0 ? stamp(begun, id) : `${stamp(begun, rootId)}.${stamp(start_time, id)}`,

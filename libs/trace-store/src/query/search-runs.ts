@@ -73,7 +73,8 @@ async function readPage(
   // last, since the transaction is aborted where this exceeds its time limit
   const summed = page.totals ? await withTotals(db, tenantId, ended, search.ids ? undefined : times) : ended;
   const runs = own.map((row, at) => ({
-    ...{ row: summed[at] ?? row, payloads: seen[at]?.payloads ?? read.get(row) ?? {} },
+    row: summed[at] ?? row,
+    payloads: seen[at]?.payloads ?? read.get(row) ?? {},
     feedbackStats: stats.get(at) ?? undefined,
   }));
   return { runs, next: count < marked.length ? cursorOf(own.at(-1)) : undefined };

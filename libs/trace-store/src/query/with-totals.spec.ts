@@ -45,7 +45,10 @@ function operationsOf(runs: readonly RandomRun[]): { post: RunOperation[]; patch
     orders.push(at === 0 ? segment : `${orders[parent]}.${segment}`);
     if (one.isMissing && at > 0) continue;
     const tree = {
-      ...{ id, trace_id: ids[0], dotted_order: orders[at], session_name: one.project },
+      id,
+      trace_id: ids[0],
+      dotted_order: orders[at],
+      session_name: one.project,
       ...(at === 0 ? {} : { parent_run_id: ids[parent] }),
     };
     const { tokens, cost } = one;
@@ -194,7 +197,8 @@ describe('a trace of which something comes late, twice or in any order', () => {
 
   beforeAll(async () => {
     const traces = fc.sample(fc.noBias(fc.array(randomRun, { minLength: 12, maxLength: 12 })), {
-      ...{ numRuns: TRACES, seed: 20_261_129 },
+      numRuns: TRACES,
+      seed: 20_261_129,
     });
     const batches: { post: RunOperation[]; patch: RunOperation[] }[] = [];
     for (const runs of traces) {
@@ -271,8 +275,12 @@ describe('a trace of which something comes late, twice or in any order', () => {
 
   it('has the same totals in exports', async () => {
     const { columns, stream } = await stored.store.exportSource.read({
-      ...{ tenantId: TENANT, projectId, startTime: day('2026-03-01'), endTime: day('2026-03-09') },
-      ...{ fields: ['total_tokens', 'total_cost'], filter: parseFilter('eq(is_root, true)') },
+      tenantId: TENANT,
+      projectId,
+      startTime: day('2026-03-01'),
+      endTime: day('2026-03-09'),
+      fields: ['total_tokens', 'total_cost'],
+      filter: parseFilter('eq(is_root, true)'),
     });
     const reader = new CopyBinaryReader(columns.length);
     const value = <T>(name: string, read: (source: Buffer, at: number) => T): T | undefined => {
@@ -313,14 +321,12 @@ describe('a call of a model inside of another one', () => {
       const time = `2026-03-01T10:00:00.00000${at}Z`;
       order += `${at === 0 ? '' : '.'}${time.replace(/[-:.]/g, '')}${ids[at]}`;
       const tree = {
-        ...{
-          id: ids[at],
-          trace_id: ids[0],
-          session_name: 'nested',
-          name: type,
-          run_type: type,
-          start_time: time,
-        },
+        id: ids[at],
+        trace_id: ids[0],
+        session_name: 'nested',
+        name: type,
+        run_type: type,
+        start_time: time,
         ...(at === 0 ? {} : { parent_run_id: ids[at - 1] }),
         ...(isOrdered ? { dotted_order: order } : {}),
       };

@@ -81,7 +81,8 @@ export async function withTotals(
         traces.map(({ projectId }) => projectId),
         ids,
         `{${wanted.map(({ id }) => id).join()}}`,
-        ...[lie.first, lie.last],
+        lie.first,
+        lie.last,
       ];
       type Row = TotalsRow & Readonly<Record<'project_id' | 'trace_id' | 'id', string>>;
       return (await db.query<Row>({ text: query(traces.length), values, types: textTypes })).rows;

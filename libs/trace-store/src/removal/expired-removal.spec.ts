@@ -48,13 +48,16 @@ describe('retention', () => {
     const id = randomUUID();
     const trace = more.trace_id ?? id;
     return {
-      ...{ id, trace_id: trace, name: 'n', run_type: 'chain', session_name: 'p', inputs: { a: 1 } },
+      id,
+      trace_id: trace,
+      name: 'n',
+      run_type: 'chain',
+      session_name: 'p',
+      inputs: { a: 1 },
       ...(trace === id ? {} : { parent_run_id: trace }),
-      ...{
-        start_time: new Date(now - ageDays * DAY_MS).toISOString(),
-        extra: { metadata: { a: 1 } },
-        ...more,
-      },
+      start_time: new Date(now - ageDays * DAY_MS).toISOString(),
+      extra: { metadata: { a: 1 } },
+      ...more,
     };
   };
   const post = (tenant: string, ...runs: object[]) =>

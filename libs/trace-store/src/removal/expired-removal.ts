@@ -108,13 +108,18 @@ async function findExpired(
         ${tier === 'shortlived' ? `AND trace_tier = 'shortlived'` : ''} ${behind}
       ORDER BY project_id, start_time, id, trace_id LIMIT ${REMOVED_AT_ONCE}`,
     values: [
-      ...[tenantId, from === undefined ? '-infinity' : formatInstant(from), formatInstant(to)],
+      tenantId,
+      from === undefined ? '-infinity' : formatInstant(from),
+      formatInstant(to),
       ...(after ? [after.projectId, formatInstant(after.startTime), after.id, after.traceId] : []),
     ],
     types: textTypes,
   });
   return rows.map((row) => ({
-    ...{ tenantId, projectId: row.project_id, id: row.id, traceId: row.trace_id },
+    tenantId,
+    projectId: row.project_id,
+    id: row.id,
+    traceId: row.trace_id,
     startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
   }));
 }

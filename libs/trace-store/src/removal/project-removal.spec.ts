@@ -35,8 +35,15 @@ describe('deletion of a project', () => {
   const runOf = (more: object = {}) => {
     const id = randomUUID();
     return {
-      ...{ id, trace_id: id, name: 'n', run_type: 'chain', session_name: 'p', inputs: { a: 1 } },
-      ...{ start_time: `${DAY}T10:00:00Z`, extra: { metadata: { a: 1 } }, ...more },
+      id,
+      trace_id: id,
+      name: 'n',
+      run_type: 'chain',
+      session_name: 'p',
+      inputs: { a: 1 },
+      start_time: `${DAY}T10:00:00Z`,
+      extra: { metadata: { a: 1 } },
+      ...more,
     };
   };
   const post = (tenant: string, ...runs: object[]) =>

@@ -123,7 +123,10 @@ async function findRuns(
     types: textTypes,
   });
   return rows.map((row) => ({
-    ...{ tenantId, projectId, id: row.id, traceId: row.trace_id },
+    tenantId,
+    projectId,
+    id: row.id,
+    traceId: row.trace_id,
     startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
   }));
 }

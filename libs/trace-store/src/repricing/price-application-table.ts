@@ -40,9 +40,13 @@ function time(text: string | null | undefined): Instant | undefined {
 
 function parse(row: Row): PriceApplication {
   return {
-    ...{ id: row['id'] ?? '', projectId: row['project_id'] ?? '' },
-    ...{ from: time(row['from_time']), to: time(row['to_time']), reachedTime: time(row['reached_time']) },
-    ...{ lookedAt: Number(row['looked_at']), changed: Number(row['changed']) },
+    id: row['id'] ?? '',
+    projectId: row['project_id'] ?? '',
+    from: time(row['from_time']),
+    to: time(row['to_time']),
+    reachedTime: time(row['reached_time']),
+    lookedAt: Number(row['looked_at']),
+    changed: Number(row['changed']),
     withoutPrice: Number(row['without_price']),
     requestedAt: time(row['requested_at']) ?? 0n,
     completedAt: time(row['completed_at']),
@@ -78,7 +82,9 @@ export class PriceApplicationTable implements PriceApplications {
         text: `INSERT INTO price_applications (tenant_id, id, project_id, from_time, to_time)
           VALUES ($1, $2, $3, $4, coalesce($5, clock_timestamp())) RETURNING ${COLUMNS}`,
         values: [
-          ...[tenantId, randomUUID(), projectId],
+          tenantId,
+          randomUUID(),
+          projectId,
           from === undefined ? '-infinity' : formatInstant(from),
           to === undefined ? null : formatInstant(to),
         ],
@@ -133,8 +139,10 @@ async function unmatched(
     types: textTypes,
   });
   return rows.map((row) => ({
-    ...{ model: row['model'] ?? undefined, provider: row['provider'] ?? undefined },
-    ...{ runs: Number(row['runs']), totalTokens: Number(row['tokens']) },
+    model: row['model'] ?? undefined,
+    provider: row['provider'] ?? undefined,
+    runs: Number(row['runs']),
+    totalTokens: Number(row['tokens']),
     firstStartTime: time(row['first']) ?? 0n,
     lastStartTime: time(row['last']) ?? 0n,
   }));

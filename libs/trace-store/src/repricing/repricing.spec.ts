@@ -22,9 +22,15 @@ describe('stored runs that are priced again', () => {
   const open = (): TraceStore =>
     openTraceStore({ uri, log: createLogger('test', 'silent'), clock: systemClock });
   const price = (promptCost: string): NewModelPrice => ({
-    ...{ name: 'house', matchPattern: '^house', matchPath: ['model'], provider: undefined },
-    ...{ startTime: undefined, promptCost, completionCost: '0' },
-    ...{ promptCostDetails: undefined, completionCostDetails: undefined },
+    name: 'house',
+    matchPattern: '^house',
+    matchPath: ['model'],
+    provider: undefined,
+    startTime: undefined,
+    promptCost,
+    completionCost: '0',
+    promptCostDetails: undefined,
+    completionCostDetails: undefined,
   });
   const summed = async (): Promise<string | undefined> =>
     (await store.statistics.ofRuns(tenant, { projectIds: [projectId], filters: {} })).costs?.totalCost;
@@ -55,9 +61,14 @@ describe('stored runs that are priced again', () => {
       const usage = { input_tokens: 2, output_tokens: 1, ...(n % 10 === 0 ? { total_cost: 9 } : {}) };
       const metadata = { ls_model_name: n % 10 === 1 ? 'elsewhere' : 'house', ls_provider: 'acme' };
       const run = {
-        ...{ id, trace_id: id, name: 'n', run_type: n % 10 === 2 ? 'chain' : 'llm', session_name: 'p' },
+        id,
+        trace_id: id,
+        name: 'n',
+        run_type: n % 10 === 2 ? 'chain' : 'llm',
+        session_name: 'p',
         start_time: new Date(START + n * 1_000).toISOString(),
-        ...{ extra: { metadata }, outputs: { usage_metadata: usage } },
+        extra: { metadata },
+        outputs: { usage_metadata: usage },
       };
       return { run: Buffer.from(JSON.stringify(run)) };
     });

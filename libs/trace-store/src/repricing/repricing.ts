@@ -103,8 +103,14 @@ export class Repricing implements TenantWork {
         completed_at = CASE WHEN $6 IS NULL THEN clock_timestamp() END
       WHERE tenant_id = $1 AND id = $2`,
       [
-        ...[tenantId, id, counts.lookedAt, counts.changed, counts.withoutPrice],
-        ...[until?.start_time ?? null, until?.id ?? null, until?.trace_id ?? null],
+        tenantId,
+        id,
+        counts.lookedAt,
+        counts.changed,
+        counts.withoutPrice,
+        until?.start_time ?? null,
+        until?.id ?? null,
+        until?.trace_id ?? null,
       ],
     );
     return until === undefined;
@@ -151,8 +157,13 @@ const BEHIND = `r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $3 AN
 
 function valuesOf(tenantId: string, pending: Pending): unknown[] {
   return [
-    ...[tenantId, pending.project_id, pending.from_time, pending.to_time],
-    ...[pending.reached_time, pending.reached_id, pending.reached_trace],
+    tenantId,
+    pending.project_id,
+    pending.from_time,
+    pending.to_time,
+    pending.reached_time,
+    pending.reached_id,
+    pending.reached_trace,
   ];
 }
 

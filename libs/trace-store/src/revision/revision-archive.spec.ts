@@ -27,7 +27,9 @@ describe('the archive of revisions', () => {
 
   const anOwner = () => ({ tenantId: randomUUID(), deploymentId: randomUUID() });
   const aRevision = (number: number, status = 'DEPLOYED') => ({
-    ...{ id: randomUUID(), number, status },
+    id: randomUUID(),
+    number,
+    status,
     object: JSON.stringify({ number }),
   });
 

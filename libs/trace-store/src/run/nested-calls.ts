@@ -76,7 +76,9 @@ async function findWithCallsBelow(
   }
   const find = async (text: string, some: readonly StandingCall[]): Promise<readonly FoundRow[]> => {
     const { rows } = await client.query<FoundRow>(text, [
-      ...[tenantId, formatInstant(from - SKEW), formatInstant(to + SKEW)],
+      tenantId,
+      formatInstant(from - SKEW),
+      formatInstant(to + SKEW),
       some.map(({ projectId }) => projectId),
       some.map(({ id }) => id),
       some.map(({ traceId }) => traceId),

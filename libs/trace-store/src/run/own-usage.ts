@@ -36,9 +36,14 @@ export function hasUsageSql(row: string): string {
 export function withoutUsage(row: RunRow): RunRow {
   return {
     ...row,
-    ...{ totalTokens: undefined, promptTokens: undefined, completionTokens: undefined },
-    ...{ totalCost: undefined, promptCost: undefined, completionCost: undefined },
-    ...{ priceId: undefined, usageDetails: undefined },
+    totalTokens: undefined,
+    promptTokens: undefined,
+    completionTokens: undefined,
+    totalCost: undefined,
+    promptCost: undefined,
+    completionCost: undefined,
+    priceId: undefined,
+    usageDetails: undefined,
   };
 }
 
@@ -52,10 +57,14 @@ export function withOwnUsage(row: RunRow): RunRow {
   if (!PAID.includes(runType)) return withoutUsage(row);
   return {
     ...row,
-    ...{ totalTokens: undefined, promptTokens: undefined, completionTokens: undefined },
+    totalTokens: undefined,
+    promptTokens: undefined,
+    completionTokens: undefined,
     usageDetails: detailsOf({
-      ...{ promptTokens: undefined, completionTokens: undefined },
-      ...{ promptCosts: usageDetails?.promptCosts, completionCosts: usageDetails?.completionCosts },
+      promptTokens: undefined,
+      completionTokens: undefined,
+      promptCosts: usageDetails?.promptCosts,
+      completionCosts: usageDetails?.completionCosts,
     }),
   };
 }

@@ -258,7 +258,10 @@ export async function readMarkedRuns(
   values: readonly unknown[],
 ): Promise<readonly { readonly row: RunRow; readonly isMarked: boolean }[]> {
   const { rows } = await db.query<[...TextRow, string]>({
-    ...{ text, values: [...values], types: textTypes, rowMode: 'array' },
+    text,
+    values: [...values],
+    types: textTypes,
+    rowMode: 'array',
   });
   return rows.map((row) => ({ row: parseRow(row), isMarked: row[COLUMNS.length] === 't' }));
 }

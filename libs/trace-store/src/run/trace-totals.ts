@@ -120,8 +120,12 @@ export class TotalsChange {
     const { projectId, traceId, totalTokens, promptTokens, completionTokens } = row;
     const { totalCost, promptCost, completionCost } = row;
     const values = [
-      ...[totalTokens, promptTokens, completionTokens],
-      ...[unitsOf(totalCost), unitsOf(promptCost), unitsOf(completionCost)],
+      totalTokens,
+      promptTokens,
+      completionTokens,
+      unitsOf(totalCost),
+      unitsOf(promptCost),
+      unitsOf(completionCost),
     ];
     if (values.every((value) => value === undefined)) return;
     const key = traceKey(row);
@@ -199,7 +203,9 @@ export async function subtractTotals(client: Connection, runs: readonly RunPlace
   const these = `r.start_time >= $3 AND r.start_time <= $4
     AND (r.start_time, r.id, r.trace_id) IN (SELECT * FROM unnest($5::timestamptz[], $6::uuid[], $7::uuid[]))`;
   await client.query(`${INSERT} ${sumsSql(these, '-')} ORDER BY r.trace_id ${ADD}`, [
-    ...[first.tenantId, first.projectId, ...timeBounds(runs)],
+    first.tenantId,
+    first.projectId,
+    ...timeBounds(runs),
     runs.map(({ startTime }) => formatInstant(startTime)),
     runs.map(({ id }) => id),
     traces,

@@ -191,7 +191,10 @@ describe('the store of statistics', () => {
     const [many, few] = [randomUUID(), randomUUID()].sort() as [string, string];
     const runAt = (hour: number) =>
       operation({
-        ...{ id: randomUUID(), name: 'r', run_type: 'llm', session_name: 'p' },
+        id: randomUUID(),
+        name: 'r',
+        run_type: 'llm',
+        session_name: 'p',
         start_time: new Date(Date.UTC(2026, 10, 1, hour)).toISOString(),
       });
     await store.ingest(many, { post: Array.from({ length: 200 }, (_, hour) => runAt(hour)), patch: [] });

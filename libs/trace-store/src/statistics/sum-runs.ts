@@ -32,8 +32,12 @@ const ROWS_AT_ONCE = 2_000;
 function sumsQuery(condition: string, detail: SumDetail): string {
   const micros = (time: string): string => `round(date_part('epoch', ${time} - r.start_time) * 1000000)`;
   const values = [
-    ...[micros('r.end_time'), micros('r.first_token_time'), 'r.total_tokens::float8'],
-    ...['r.prompt_tokens::float8', 'r.completion_tokens::float8', '(r.total_cost * 1e10)::float8'],
+    micros('r.end_time'),
+    micros('r.first_token_time'),
+    'r.total_tokens::float8',
+    'r.prompt_tokens::float8',
+    'r.completion_tokens::float8',
+    '(r.total_cost * 1e10)::float8',
   ];
   const keys = Object.keys(KEYS[detail]);
   const named = Object.entries(KEYS[detail]).map(([name, key]) => `${key} AS ${name}, `);

@@ -80,15 +80,21 @@ export class Sums {
       1,
       run.status === 'error' ? 1 : 0,
       firstTokenTime === undefined ? 0 : 1,
-      ...[totalTokens, promptTokens, completionTokens],
-      ...[cost, unitsOf(run.promptCost), unitsOf(run.completionCost)],
+      totalTokens,
+      promptTokens,
+      completionTokens,
+      cost,
+      unitsOf(run.promptCost),
+      unitsOf(run.completionCost),
     ];
     for (const [at, value] of values.entries())
       if (value) this.totals[at] = (this.totals[at] ?? 0n) + BigInt(value) * BigInt(sign);
     const measured = [
       endTime === undefined ? undefined : Number(endTime - startTime),
       firstTokenTime === undefined ? undefined : Number(firstTokenTime - startTime),
-      ...[totalTokens, promptTokens, completionTokens],
+      totalTokens,
+      promptTokens,
+      completionTokens,
       cost === undefined ? undefined : Number(cost),
     ];
     for (const [at, value] of measured.entries())

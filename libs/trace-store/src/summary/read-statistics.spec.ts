@@ -45,14 +45,12 @@ const SHAPES: readonly Shape[] = Array.from({ length: 200 }, (_trace, t) => {
       hasFailed: t % 10 === 3,
     },
     ...[1, 2].map((n) => ({
-      ...{
-        ...common,
-        id: randomUUID(),
-        type: 'llm',
-        latencyMs: 300 + t * n,
-        tokens: 10 * n + t,
-        hasFailed: false,
-      },
+      ...common,
+      id: randomUUID(),
+      type: 'llm',
+      latencyMs: 300 + t * n,
+      tokens: 10 * n + t,
+      hasFailed: false,
     })),
   ];
 }).flat();
@@ -70,9 +68,15 @@ function operationOf({
   hasFailed,
 }: Shape): RunOperation {
   const run = {
-    ...{ id, trace_id: traceId, session_name: project, name: type, run_type: type },
+    id,
+    trace_id: traceId,
+    session_name: project,
+    name: type,
+    run_type: type,
     ...(id === traceId ? {} : { parent_run_id: traceId }),
-    ...{ start_time: iso(startMs), end_time: iso(startMs + latencyMs), error: hasFailed ? 'no' : null },
+    start_time: iso(startMs),
+    end_time: iso(startMs + latencyMs),
+    error: hasFailed ? 'no' : null,
     ...(tokens === undefined
       ? {}
       : {

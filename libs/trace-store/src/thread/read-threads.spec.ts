@@ -11,8 +11,14 @@ describe('a thread', () => {
   it('begins and ends with the payloads of roots whose ids are not those of their traces', async () => {
     const tenant = randomUUID();
     const rootOf = (at: number, more: object) => ({
-      ...{ id: randomUUID(), trace_id: randomUUID(), name: 'r', run_type: 'chain', session_name: 'p' },
-      ...{ start_time: `2026-11-20T10:00:0${at}Z`, extra: { metadata: { thread_id: 't' } }, ...more },
+      id: randomUUID(),
+      trace_id: randomUUID(),
+      name: 'r',
+      run_type: 'chain',
+      session_name: 'p',
+      start_time: `2026-11-20T10:00:0${at}Z`,
+      extra: { metadata: { thread_id: 't' } },
+      ...more,
     });
     const roots = [
       rootOf(0, { inputs: { q: 'first' }, outputs: { a: 1 } }),
@@ -24,9 +30,14 @@ describe('a thread', () => {
     const { threads } = await db.store.threads.list(tenant, { projectId }, { limit: 10 });
     expect(threads).toMatchObject([
       {
-        ...{ threadId: 't', traces: 2, failed: 1 },
-        ...{ firstTraceId: roots[0]?.trace_id, lastTraceId: roots[1]?.trace_id },
-        ...{ firstInputs: '{"q":"first"}', lastOutputs: '{"a":2}', lastError: 'failed at last' },
+        threadId: 't',
+        traces: 2,
+        failed: 1,
+        firstTraceId: roots[0]?.trace_id,
+        lastTraceId: roots[1]?.trace_id,
+        firstInputs: '{"q":"first"}',
+        lastOutputs: '{"a":2}',
+        lastError: 'failed at last',
       },
     ]);
   });

@@ -11,7 +11,12 @@ describe('a dotted order', () => {
     const text = [root, parent, id].map((one) => segment(one.toUpperCase())).join('.');
     const startTime = instantOf(new Date('2026-11-20T21:59:04.635Z')) + 1n;
     expect(parseDottedOrder(text)).toEqual({
-      ...{ text, id, startTime, traceId: root, parentRunId: parent, ancestors: 2 },
+      text,
+      id,
+      startTime,
+      traceId: root,
+      parentRunId: parent,
+      ancestors: 2,
     });
     expect(ancestorsIn(text)).toEqual([root, parent]);
     const alone = buildDottedOrder(startTime, id, undefined);

@@ -40,7 +40,10 @@ export function parseDottedOrder(text: string): DottedOrder | undefined {
   const [root] = segments;
   const parent = segments.at(-1);
   return {
-    ...{ text, id, startTime, ancestors: segments.length },
+    text,
+    id,
+    startTime,
+    ancestors: segments.length,
     traceId: root === undefined ? id : idIn(root),
     parentRunId: parent === undefined ? undefined : idIn(parent),
   };

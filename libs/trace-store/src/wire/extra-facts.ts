@@ -102,7 +102,9 @@ export function* factsInExtra(
   const threadName = THREAD_NAMES.find((name) => threads.has(name));
   const threadId = threadName === undefined ? undefined : threads.get(threadName);
   return {
-    ...{ usage, threadId, provider },
+    usage,
+    threadId,
+    provider,
     model: models.found,
     metadata: metadata && extra.subarray(metadata.start, metadata.end),
   };

@@ -8,7 +8,9 @@ describe('parseOperation', () => {
   it('refuses an operation that the server fails to read, whatever the fault', () => {
     const id = randomUUID();
     const operation: RunOperation = {
-      ...{ id, run: Buffer.from('{}'), place: ['post', 3] },
+      id,
+      run: Buffer.from('{}'),
+      place: ['post', 3],
       get fields(): never {
         throw new TypeError('a fault');
       },

@@ -44,18 +44,24 @@ describe('the usage in outputs', () => {
   it('stays where numbers are exact, and says that a sum would not', () => {
     const most = Number.MAX_SAFE_INTEGER;
     expect(usage({ generations: [[message(most, most), message(most, 1)]] })).toMatchObject({
-      ...{ promptTokens: most, completionTokens: most, totalTokens: most, isClamped: true },
+      promptTokens: most,
+      completionTokens: most,
+      totalTokens: most,
+      isClamped: true,
     });
     const stated = { input_tokens: most, output_tokens: most, total_tokens: 5 };
     expect(usage({ usage: stated })).not.toHaveProperty('isClamped');
     expect(usage({ usage: { ...stated, total_tokens: undefined } })).toMatchObject({
-      ...{ totalTokens: most, isClamped: true },
+      totalTokens: most,
+      isClamped: true,
     });
   });
 
   it('comes from the messages of all generations', () => {
     expect(usage({ generations: [[message(3, 4), { text: 'x' }], [message(10, 20)]] })).toMatchObject({
-      ...{ promptTokens: 13, completionTokens: 24, totalTokens: 37 },
+      promptTokens: 13,
+      completionTokens: 24,
+      totalTokens: 37,
     });
     expect(usage({ generations: [[{ text: '"usage_metadata"' }]] })).toBeUndefined();
     expect(usage({ generations: { usage_metadata: { input_tokens: 1 } } })).toBeUndefined();

@@ -215,7 +215,8 @@ function* usageInGenerations(outputs: Buffer, range: ByteRange): JsonWalk<Usage 
       outputs[item.start] === OPEN_OBJECT ? (yield* usageInAnswer(outputs, item.start, 1)).usage : undefined;
     if (usage)
       sum = clamped({
-        ...{ ...usage, ...sum },
+        ...usage,
+        ...sum,
         promptTokens: added(sum?.promptTokens, usage.promptTokens),
         completionTokens: added(sum?.completionTokens, usage.completionTokens),
         totalTokens: added(sum?.totalTokens, usage.totalTokens),

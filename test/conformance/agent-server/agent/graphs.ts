@@ -219,7 +219,10 @@ const breaker = tool(
 export const tooling = new StateGraph(Steps)
   .addNode('call', async () => {
     const sum: unknown = await adder.invoke({
-      ...{ type: 'tool_call', id: 'call-1', name: 'add', args: { a: 1, b: 2 } },
+      type: 'tool_call',
+      id: 'call-1',
+      name: 'add',
+      args: { a: 1, b: 2 },
     });
     await breaker.invoke({ type: 'tool_call', id: 'call-2', name: 'break', args: {} }).catch(() => undefined);
     return { steps: [sum instanceof ToolMessage ? sum.text : 'nothing'] };

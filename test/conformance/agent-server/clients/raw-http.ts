@@ -31,7 +31,9 @@ export async function open(
   const body = asked.text ?? (asked.body === undefined ? undefined : JSON.stringify(asked.body));
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
   return fetch(`${url}${path}`, {
-    ...{ method, signal, headers: { ...headers, ...type, ...asked.headers } },
+    method,
+    signal,
+    headers: { ...headers, ...type, ...asked.headers },
     ...(body === undefined ? {} : { body }),
   });
 }
@@ -56,7 +58,9 @@ export async function announce(
   bytes: number,
 ): Promise<Pick<RawAnswer, 'status' | 'body'>> {
   const outgoing = request(`${url}${path}`, {
-    ...{ method: 'POST', agent: false, signal: AbortSignal.timeout(TIMEOUT_MS) },
+    method: 'POST',
+    agent: false,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
     headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes },
   });
   outgoing.write('{');

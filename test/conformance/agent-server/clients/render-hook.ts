@@ -4,7 +4,9 @@ import { waitFor } from '#lib/testing';
 
 // components of agents are scripts that pages load
 const { window } = new JSDOM('<!doctype html>', {
-  ...{ url: 'http://localhost/', runScripts: 'dangerously', resources: 'usable' },
+  url: 'http://localhost/',
+  runScripts: 'dangerously',
+  resources: 'usable',
 });
 const { prototype } = window.Range;
 const { createContextualFragment } = prototype;

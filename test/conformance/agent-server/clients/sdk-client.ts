@@ -35,7 +35,9 @@ function rowsOfLine(
   needs?: Needs,
 ): Row[] {
   return Object.entries(checks).map(([name, check]) => ({
-    ...{ client, name, check: (target: Target) => check(sdkClient(target, Line), target) },
+    client,
+    name,
+    check: (target: Target) => check(sdkClient(target, Line), target),
     ...(needs ? { needs } : {}),
   }));
 }

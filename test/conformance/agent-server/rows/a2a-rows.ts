@@ -72,12 +72,13 @@ const HTTP = rowsOf('raw HTTP', {
   'shows the card of an assistant at both addresses': async (target) => {
     const card = await send(target, 'GET', query('echo'));
     expect(card.body).toMatchObject({
-      ...{ name: 'echo', description: 'Repeats the last message.', protocolVersion: '0.3.0' },
-      ...{ url: expect.stringContaining('/a2a/') as unknown, skills: expect.any(Array) as unknown },
-      ...{
-        defaultInputModes: expect.any(Array) as unknown,
-        defaultOutputModes: expect.any(Array) as unknown,
-      },
+      name: 'echo',
+      description: 'Repeats the last message.',
+      protocolVersion: '0.3.0',
+      url: expect.stringContaining('/a2a/') as unknown,
+      skills: expect.any(Array) as unknown,
+      defaultInputModes: expect.any(Array) as unknown,
+      defaultOutputModes: expect.any(Array) as unknown,
     });
     expect((await send(target, 'GET', '/a2a/echo/.well-known/agent-card.json')).body).toEqual(card.body);
     expect((await send(target, 'GET', query('absent'))).status).toBe(404);

@@ -46,7 +46,8 @@ export const ASSISTANT_ROWS = [
       const word = (text: string) => ({ configurable: { word: text } });
       const first = { name: 'first', metadata: { a: 1 } };
       const { assistant_id: id } = await assistants.create({
-        ...{ graphId: 'seeing', config: word('one') },
+        graphId: 'seeing',
+        config: word('one'),
         ...first,
       });
       const changed = await assistants.update(id, {
@@ -79,8 +80,11 @@ export const ASSISTANT_ROWS = [
     },
     'gives its runs its whole configuration, below their own': async ({ assistants, runs, threads }) => {
       const config = {
-        ...{ recursion_limit: 7, tags: ['of the assistant'], run_name: 'counting' },
-        ...{ configurable: { word: 'a', other: 'a' }, metadata: { from: 'a', only: 'a' } },
+        recursion_limit: 7,
+        tags: ['of the assistant'],
+        run_name: 'counting',
+        configurable: { word: 'a', other: 'a' },
+        metadata: { from: 'a', only: 'a' },
       };
       const context = { of: 'a', only: 'a' };
       const { assistant_id: id } = await assistants.create({ graphId: 'counter', config, context });
@@ -94,12 +98,18 @@ export const ASSISTANT_ROWS = [
       };
       expect(await kwargsOf({})).toMatchObject({ config, context, metadata: config.metadata });
       const own = {
-        ...{ recursion_limit: 9, tags: ['own'], configurable: { word: 'b' }, metadata: { from: 'b' } },
+        recursion_limit: 9,
+        tags: ['own'],
+        configurable: { word: 'b' },
+        metadata: { from: 'b' },
       };
       expect(await kwargsOf({ config: own, context: { of: 'b' } })).toMatchObject({
         config: {
-          ...{ recursion_limit: 9, tags: ['own'], run_name: 'counting' },
-          ...{ configurable: { word: 'b', other: 'a' }, metadata: { from: 'b', only: 'a' } },
+          recursion_limit: 9,
+          tags: ['own'],
+          run_name: 'counting',
+          configurable: { word: 'b', other: 'a' },
+          metadata: { from: 'b', only: 'a' },
         },
         context: { of: 'b', only: 'a' },
         metadata: { from: 'b', only: 'a' },
@@ -168,7 +178,9 @@ export const ASSISTANT_ROWS = [
       const paged = { metadata, limit: 2, includePagination: true } as const;
       const first = await assistants.search({
         ...paged,
-        ...{ sortBy: 'name', sortOrder: 'asc', select: ['name', 'version'] },
+        sortBy: 'name',
+        sortOrder: 'asc',
+        select: ['name', 'version'],
       });
       expect(first).toEqual({
         assistants: [

@@ -19,7 +19,8 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     expect((await send(target, 'GET', '/ok')).body).toEqual({ ok: true });
     expect((await send(target, 'GET', '/ok?check_db=1')).status).toBe(200);
     expect((await send(target, 'GET', '/info')).body).toMatchObject({
-      ...{ version: expect.any(String) as unknown, flags: { assistants: true, crons: true } },
+      version: expect.any(String) as unknown,
+      flags: { assistants: true, crons: true },
     });
     expect((await send(target, 'GET', '/metrics')).text).toMatch(/^# HELP agentplane_/m);
     expect((await send(target, 'GET', '/metrics?format=json')).status).toBe(200);

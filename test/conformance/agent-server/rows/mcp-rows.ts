@@ -24,7 +24,9 @@ async function withClient(
 const CHECKS: Checks<[Client, Target]> = {
   'lists every assistant as a tool with its schema': async (client, target) => {
     const made = await sdkClient(target).assistants.create({
-      ...{ graphId: 'echo', name: 'my echo', description: 'Mine' },
+      graphId: 'echo',
+      name: 'my echo',
+      description: 'Mine',
     });
     const { tools } = await client.listTools();
     const echo = tools.find(({ name }) => name === 'echo');
@@ -68,7 +70,10 @@ const CHECKS: Checks<[Client, Target]> = {
 };
 
 const request = (method: string, params: unknown = {}, id: unknown = 1) => ({
-  ...{ jsonrpc: '2.0', id, method, params },
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
 });
 
 function post(target: Target, body: unknown, more: Record<string, string> = {}): Promise<RawAnswer> {

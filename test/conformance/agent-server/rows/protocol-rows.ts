@@ -81,11 +81,9 @@ const SDK = newerSdkRows({
     ]);
     const [asked] = thread.interrupts;
     await thread.input.respond({
-      ...{
-        interrupt_id: asked?.interruptId ?? '',
-        namespace: [...(asked?.namespace ?? [])],
-        response: 'red',
-      },
+      interrupt_id: asked?.interruptId ?? '',
+      namespace: [...(asked?.namespace ?? [])],
+      response: 'red',
     });
     await waitFor(async () => JSON.stringify(await state(client, thread.threadId)).includes('painted red'));
     await thread.close();
@@ -117,7 +115,10 @@ const HTTP = rowsOf('raw HTTP', {
       .filter(({ method }) => method === 'lifecycle')
       .map(({ params }) => params.data['event']);
     expect(became.filter((name) => name === 'running' || name === 'completed')).toEqual([
-      ...['running', 'completed', 'running', 'completed'],
+      'running',
+      'completed',
+      'running',
+      'completed',
     ]);
     const numbers = events.map(({ seq }) => seq);
     expect(numbers).toEqual([...new Set(numbers)].sort((one, other) => one - other));

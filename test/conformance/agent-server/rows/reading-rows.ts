@@ -34,7 +34,8 @@ const SDK = sdkRows({
   'streams to a reader that joins only what comes after': async (client) => {
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, 'slow', {
-      ...{ input: { waitMs: 1_500 }, streamMode: ['updates'] },
+      input: { waitMs: 1_500 },
+      streamMode: ['updates'],
     });
     await waitFor(async () => {
       const { steps } = (await client.threads.getState<{ steps?: string[] }>(thread_id)).values;
@@ -43,7 +44,8 @@ const SDK = sdkRows({
     const parts = await collect(client.runs.joinStream(thread_id, run_id));
     expect(parts[0]).toMatchObject({ event: 'metadata', data: { run_id, attempt: 1 } });
     expect(dataOf(parts, 'updates').flatMap((data) => Object.keys(data as object))).toEqual([
-      ...['second', 'third'],
+      'second',
+      'third',
     ]);
   },
   'streams all of a resumable run, also after its end and to several readers': async (client) => {
@@ -70,7 +72,8 @@ const SDK = sdkRows({
   'streams only the modes that a reader asks for': async (client) => {
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, 'slow', {
-      ...{ input: { waitMs: 1_000 }, streamMode: ['updates', 'custom', 'values'] },
+      input: { waitMs: 1_000 },
+      streamMode: ['updates', 'custom', 'values'],
     });
     const parts = await collect(
       client.runs.joinStream(thread_id, run_id, { streamMode: ['custom', 'updates'] }),
@@ -82,7 +85,8 @@ const SDK = sdkRows({
     const ids: string[] = [];
     const reading = collect(
       client.runs.stream(thread_id, 'slow', {
-        ...{ input: LONG.input, onRunCreated: ({ run_id }) => void ids.push(run_id) },
+        input: LONG.input,
+        onRunCreated: ({ run_id }) => void ids.push(run_id),
       }),
     );
     await waitFor(() => ids.length > 0);

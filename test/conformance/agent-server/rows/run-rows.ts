@@ -23,7 +23,10 @@ const LIFE = sdkRows({
     const { thread_id } = await client.threads.create();
     const made = await client.runs.create(thread_id, 'counter', { input: {}, metadata: { mark: 1 } });
     expect(made).toMatchObject({
-      ...{ thread_id, metadata: { mark: 1 }, multitask_strategy: 'enqueue', kwargs: { input: {} } },
+      thread_id,
+      metadata: { mark: 1 },
+      multitask_strategy: 'enqueue',
+      kwargs: { input: {} },
       status: expect.stringMatching(/^(pending|running)$/) as unknown,
     });
     expect(await client.runs.join(thread_id, made.run_id)).toMatchObject({ steps: ['step 1'] });
@@ -109,7 +112,11 @@ const LIFE = sdkRows({
     const config = { recursion_limit: 17, tags: ['a'], configurable: { word: 'hello' } };
     const values = await client.runs.wait(thread_id, 'seeing', { input: {}, config });
     expect((values as { seen: unknown }).seen).toMatchObject({
-      ...{ thread_id, word: 'hello', recursionLimit: 17, graph_id: 'seeing', tags: ['a'] },
+      thread_id,
+      word: 'hello',
+      recursionLimit: 17,
+      graph_id: 'seeing',
+      tags: ['a'],
       run_id: expect.any(String) as unknown,
     });
     const other = await client.runs.wait(thread_id, 'seeing', { input: {}, context: { tenant: 't' } });

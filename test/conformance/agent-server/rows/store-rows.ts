@@ -8,8 +8,11 @@ export const STORE_ROWS = sdkRows({
     await store.putItem(place, 'profile', { name: 'Ada', tags: ['a', { b: null }] });
     const made = await store.getItem(place, 'profile');
     expect(made).toMatchObject({
-      ...{ namespace: place, key: 'profile', value: { name: 'Ada', tags: ['a', { b: null }] } },
-      ...{ createdAt: expect.any(String) as unknown, updatedAt: expect.any(String) as unknown },
+      namespace: place,
+      key: 'profile',
+      value: { name: 'Ada', tags: ['a', { b: null }] },
+      createdAt: expect.any(String) as unknown,
+      updatedAt: expect.any(String) as unknown,
     });
     await store.putItem(place, 'profile', { name: 'Countess' });
     expect(await store.getItem(place, 'profile')).toMatchObject({
@@ -123,7 +126,8 @@ export const CRON_ROWS = [
         metadata: { more: 1 },
       });
       expect(changed).toMatchObject({
-        ...{ schedule: '0 10 * * *', metadata: { more: 1 } },
+        schedule: '0 10 * * *',
+        metadata: { more: 1 },
         next_run_date: expect.stringContaining('T10:00:00') as unknown,
       });
       expect(await crons.update(id, { enabled: false })).toMatchObject({

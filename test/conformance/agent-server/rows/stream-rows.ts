@@ -15,22 +15,32 @@ interface Case {
 /** Every stream mode with the events that it makes. */
 const MODES: Readonly<Record<StreamMode, Case>> = {
   values: {
-    ...{ graph: 'slow', input: { waitMs: 1 }, events: ['values'] },
+    graph: 'slow',
+    input: { waitMs: 1 },
+    events: ['values'],
     check: (parts) =>
       expect(dataOf(parts, 'values').map((state) => (state as { steps: string[] }).steps)).toEqual([
-        ...[[], ['first'], ['first', 'second'], ['first', 'second', 'third']],
+        [],
+        ['first'],
+        ['first', 'second'],
+        ['first', 'second', 'third'],
       ]),
   },
   updates: {
-    ...{ graph: 'slow', input: { waitMs: 1 }, events: ['updates'] },
+    graph: 'slow',
+    input: { waitMs: 1 },
+    events: ['updates'],
     check: (parts) =>
       expect(dataOf(parts, 'updates')).toEqual([
-        ...[{ first: { steps: ['first'] } }, { second: { steps: ['second'] } }],
+        { first: { steps: ['first'] } },
+        { second: { steps: ['second'] } },
         { third: { steps: ['third'] } },
       ]),
   },
   'messages-tuple': {
-    ...{ graph: 'echo', input: HELLO, events: ['messages'] },
+    graph: 'echo',
+    input: HELLO,
+    events: ['messages'],
     check: (parts) => {
       const tokens = dataOf(parts, 'messages') as [{ content: string; type: string }, object][];
       expect(tokens.map(([{ content }]) => content).join('')).toBe('1: hello');
@@ -41,7 +51,8 @@ const MODES: Readonly<Record<StreamMode, Case>> = {
     },
   },
   messages: {
-    ...{ graph: 'echo', input: HELLO },
+    graph: 'echo',
+    input: HELLO,
     events: ['messages/metadata', 'messages/partial', 'messages/complete'],
     check: (parts) => {
       const partial = dataOf(parts, 'messages/partial') as { content: string }[][];
@@ -51,7 +62,9 @@ const MODES: Readonly<Record<StreamMode, Case>> = {
     },
   },
   debug: {
-    ...{ graph: 'counter', input: {}, events: ['debug'] },
+    graph: 'counter',
+    input: {},
+    events: ['debug'],
     check: (parts) => {
       const kinds = dataOf(parts, 'debug').map((data) => (data as { type: string }).type);
       expect(new Set(kinds)).toEqual(new Set(['checkpoint', 'task', 'task_result']));
@@ -59,11 +72,15 @@ const MODES: Readonly<Record<StreamMode, Case>> = {
     },
   },
   custom: {
-    ...{ graph: 'ticking', input: { count: 3, waitMs: 1 }, events: ['custom'] },
+    graph: 'ticking',
+    input: { count: 3, waitMs: 1 },
+    events: ['custom'],
     check: (parts) => expect(dataOf(parts, 'custom')).toEqual([{ tick: 0 }, { tick: 1 }, { tick: 2 }]),
   },
   events: {
-    ...{ graph: 'echo', input: HELLO, events: ['events'] },
+    graph: 'echo',
+    input: HELLO,
+    events: ['events'],
     check: (parts) => {
       const kinds = dataOf(parts, 'events').map((data) => (data as { event: string }).event);
       expect(kinds).toEqual(
@@ -77,7 +94,9 @@ const MODES: Readonly<Record<StreamMode, Case>> = {
     },
   },
   tasks: {
-    ...{ graph: 'counter', input: {}, events: ['tasks'] },
+    graph: 'counter',
+    input: {},
+    events: ['tasks'],
     check: (parts) =>
       expect(dataOf(parts, 'tasks')).toMatchObject([
         { name: 'count', triggers: expect.any(Array) as unknown },
@@ -85,15 +104,21 @@ const MODES: Readonly<Record<StreamMode, Case>> = {
       ]),
   },
   checkpoints: {
-    ...{ graph: 'counter', input: {}, events: ['checkpoints'] },
+    graph: 'counter',
+    input: {},
+    events: ['checkpoints'],
     check: (parts) =>
       expect(dataOf(parts, 'checkpoints').at(-1)).toMatchObject({
-        ...{ values: { steps: ['step 1'] }, next: [], metadata: { source: 'loop' } },
+        values: { steps: ['step 1'] },
+        next: [],
+        metadata: { source: 'loop' },
         checkpoint: { checkpoint_id: expect.any(String) as unknown },
       }),
   },
   tools: {
-    ...{ graph: 'tooling', input: {}, events: ['tools'] },
+    graph: 'tooling',
+    input: {},
+    events: ['tools'],
     check: (parts) => {
       const [first, ...others] = dataOf(parts, 'tools');
       const input: unknown = expect.anything();

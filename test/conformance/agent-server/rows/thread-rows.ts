@@ -22,7 +22,8 @@ const THREADS = sdkRows({
     const made = await threads.create({ graphId: 'slow', metadata: { a: 1 }, supersteps: SUPERSTEPS });
     const { thread_id: id } = made;
     expect(made).toMatchObject({
-      ...{ status: 'interrupted', metadata: { a: 1, graph_id: 'slow' } },
+      status: 'interrupted',
+      metadata: { a: 1, graph_id: 'slow' },
       values: { steps: ['given', 'first'] },
     });
     expect((await threads.getState(id)).next).toEqual(['second']);
@@ -37,7 +38,8 @@ const THREADS = sdkRows({
     const wrong = [...SUPERSTEPS, { updates: [{ values: { steps: ['x'] }, asNode: 'nowhere' }] }];
     const asked = threads.create({ threadId, graphId: 'slow', supersteps: wrong });
     await expect(asked).rejects.toMatchObject({
-      ...{ status: 400, message: expect.stringContaining('nowhere') as unknown },
+      status: 400,
+      message: expect.stringContaining('nowhere') as unknown,
     });
     expect(await statusOf(threads.get(threadId))).toBe(404);
     expect(await threads.create({ threadId, graphId: 'slow' })).toMatchObject({ values: null });
@@ -57,7 +59,8 @@ const THREADS = sdkRows({
     expect(await threads.create({ ...asked, ifExists: 'do_nothing' })).toEqual(first);
     expect(await statusOf(threads.create({ ...asked, ifExists: 'raise' }))).toBe(409);
     await expect(threads.create({ graphId: 'absent', supersteps: SUPERSTEPS })).rejects.toMatchObject({
-      ...{ status: 400, message: expect.stringContaining('graph_id') as unknown },
+      status: 400,
+      message: expect.stringContaining('graph_id') as unknown,
     });
   },
   'creates a thread, changes its metadata and deletes it': async ({ threads }) => {
@@ -116,7 +119,9 @@ const THREADS = sdkRows({
     const first = await threadWithRuns(client, 2, { kept: 'yes' });
     const copy = (await client.threads.copy(first)) as unknown as { thread_id: string };
     expect(copy).toMatchObject({
-      ...{ status: 'idle', metadata: { kept: 'yes' }, values: { steps: ['step 1', 'step 2'] } },
+      status: 'idle',
+      metadata: { kept: 'yes' },
+      values: { steps: ['step 1', 'step 2'] },
     });
     const [history, copied] = [
       await client.threads.getHistory(first, { limit: 20 }),
@@ -146,13 +151,21 @@ const STATES = sdkRows({
     const id = await threadWithRuns(client, 2);
     const state = await client.threads.getState<Steps>(id);
     expect(state).toMatchObject({
-      ...{ values: { steps: ['step 1', 'step 2'] }, next: [], metadata: { source: 'loop' } },
-      ...{ checkpoint: { thread_id: id, checkpoint_ns: '' }, created_at: expect.any(String) as unknown },
+      values: { steps: ['step 1', 'step 2'] },
+      next: [],
+      metadata: { source: 'loop' },
+      checkpoint: { thread_id: id, checkpoint_ns: '' },
+      created_at: expect.any(String) as unknown,
     });
     const history = await client.threads.getHistory<Steps>(id, { limit: 100 });
     expect(history.map(({ values }) => values.steps?.length ?? 0)).toEqual([2, 1, 1, 1, 0, 0]);
     expect(history.map(({ metadata }) => metadata?.['source'])).toEqual([
-      ...['loop', 'loop', 'input', 'loop', 'loop', 'input'],
+      'loop',
+      'loop',
+      'input',
+      'loop',
+      'loop',
+      'input',
     ]);
     expect(await client.threads.get(id)).toMatchObject({ status: 'idle', values: state.values });
     expect(history[0]?.checkpoint).toEqual(state.checkpoint);
@@ -219,7 +232,9 @@ const NEWER = newerSdkRows({
     const metadata = { mark: randomUUID(), list: [{ a: 1 }, { a: 2 }] };
     await threads.create({ metadata });
     const extract = {
-      ...{ last: 'metadata.list[-1].a', none: 'metadata.nothing[3].x', proto: 'metadata.__proto__' },
+      last: 'metadata.list[-1].a',
+      none: 'metadata.nothing[3].x',
+      proto: 'metadata.__proto__',
     };
     const found = await threads.search({ metadata: { mark: metadata.mark }, select: ['status'], extract });
     expect(found).toEqual([{ status: 'idle', extracted: { last: 2, none: null, proto: null } }]);

@@ -50,7 +50,10 @@ function pageOf(
     const stream = hook<Shown>(options);
     const shown = (stream.values.ui ?? []).map((message) =>
       createElement(component, {
-        ...{ key: message.id, message, meta: 'meta', fallback: 'loading' },
+        key: message.id,
+        message,
+        meta: 'meta',
+        fallback: 'loading',
         stream: stream as never,
       }),
     );
@@ -109,7 +112,8 @@ const HTTP = rowsOf('raw HTTP', {
     const { thread_id } = await client.threads.create();
     const seen: unknown[] = [];
     for await (const { event, data } of client.runs.stream(thread_id, 'showing', {
-      ...{ input: says('x'), streamMode: 'custom' as const },
+      input: says('x'),
+      streamMode: 'custom' as const,
     }))
       if (event === 'custom') seen.push(data);
     const card = { type: 'ui', name: 'card', props: { word: 'x', count: 0 } };

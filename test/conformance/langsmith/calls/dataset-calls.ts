@@ -163,7 +163,9 @@ export const DATASETS: Calls = {
     const found = await all(client.datasets.experimentRuns.query(datasetId, { ...of, page_size: 1 }));
     expect(found).toMatchObject(
       [one, two].map(({ id, inputs }) => ({
-        ...{ id, inputs, dataset_id: datasetId },
+        id,
+        inputs,
+        dataset_id: datasetId,
         runs: [{ name: 'answer', inputs: { of: id } }],
       })),
     );
@@ -185,6 +187,8 @@ export const DATASETS: Calls = {
   readDatasetOpenaiFinetuning: ({ client, datasetId }) => client.readDatasetOpenaiFinetuning({ datasetId }),
   createComparativeExperiment: ({ client, datasetId, projectId }) =>
     client.createComparativeExperiment({
-      ...{ name: 'c', experimentIds: [projectId], referenceDatasetId: datasetId },
+      name: 'c',
+      experimentIds: [projectId],
+      referenceDatasetId: datasetId,
     }),
 };

@@ -49,7 +49,10 @@ export const SENDING: Calls = {
     await world.call('POST', '/runs', run);
     const { trace_id, dotted_order } = run;
     await world.client.updateRun(run.id, {
-      ...{ trace_id, dotted_order, outputs: { done: true }, end_time: Date.now() },
+      trace_id,
+      dotted_order,
+      outputs: { done: true },
+      end_time: Date.now(),
     });
     await world.client.awaitPendingTraceBatches();
     await waitFor(async () => (await stored(world, run.id)).status === 'success');
@@ -156,7 +159,8 @@ export const READING: Calls = {
   'traces.query': async ({ client, projectId, root }) => {
     const traces = await all(
       client.traces.query({
-        ...{ project_id: projectId, tree_filter: 'neq(error, null)' },
+        project_id: projectId,
+        tree_filter: 'neq(error, null)',
         selects: ['ID', 'NAME', 'TOTAL_TOKENS', 'TOTAL_COST'],
       }),
     );
@@ -261,7 +265,9 @@ export const SHARING: Calls = {
   'public.runs.retrieve': async (world) => {
     const { token, tool, startTime } = await aShared(world);
     const run = await world.client.public.runs.retrieve(tool, {
-      ...{ share_token: token, selects: ['NAME', 'ERROR'], start_time: startTime },
+      share_token: token,
+      selects: ['NAME', 'ERROR'],
+      start_time: startTime,
     });
     expect(run).toEqual({ name: 'tool', error: 'Error: boom' });
   },

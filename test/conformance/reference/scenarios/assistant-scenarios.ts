@@ -75,7 +75,9 @@ export const ASSISTANT_SCENARIOS: readonly Scenario[] = [
         offset: 1,
       });
       await to.step('some fields', 'POST', '/assistants/search', {
-        ...{ metadata: mark, sort_by: 'name', sort_order: 'desc' },
+        metadata: mark,
+        sort_by: 'name',
+        sort_order: 'desc',
         select: ['name', 'graph_id'],
       });
       await to.step('count', 'POST', '/assistants/count', { metadata: mark });
@@ -96,14 +98,14 @@ export const ASSISTANT_SCENARIOS: readonly Scenario[] = [
       const id = textAt(created, 'assistant_id');
       await to.step('id twice', 'POST', '/assistants', { graph_id: 'echo', assistant_id: id });
       await to.step('id twice, do nothing', 'POST', '/assistants', {
-        ...{ graph_id: 'echo', assistant_id: id, if_exists: 'do_nothing' },
+        graph_id: 'echo',
+        assistant_id: id,
+        if_exists: 'do_nothing',
       });
       await to.step('context and config', 'POST', '/assistants', {
-        ...{
-          graph_id: 'ordering',
-          config: { configurable: { currency: 'EUR' } },
-          context: { currency: 'NOK' },
-        },
+        graph_id: 'ordering',
+        config: { configurable: { currency: 'EUR' } },
+        context: { currency: 'NOK' },
       });
     },
     'names unknown ones': async (to) => {
@@ -123,7 +125,9 @@ export const ASSISTANT_SCENARIOS: readonly Scenario[] = [
       const assistant_id = textAt(created, 'assistant_id');
       await to.step('its own', 'POST', '/runs/wait', { assistant_id, input: { item: 'tea' } });
       await to.step('of the run', 'POST', '/runs/wait', {
-        ...{ assistant_id, input: { item: 'tea', amount: 2 }, context: { currency: 'SEK' } },
+        assistant_id,
+        input: { item: 'tea', amount: 2 },
+        context: { currency: 'SEK' },
       });
     },
   }),

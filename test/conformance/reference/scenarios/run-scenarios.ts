@@ -92,7 +92,10 @@ const RUNS = scenariosOf('runs', {
     await to.step('a list', 'POST', `${path}/runs`, []);
     await to.step('unknown durability', 'POST', `${path}/runs`, { assistant_id: 'echo', durability: 'ever' });
     await to.step('config and context', 'POST', `${path}/runs`, {
-      ...{ assistant_id: 'echo', after_seconds: 60, config: { configurable: { a: 1 } }, context: { a: 1 } },
+      assistant_id: 'echo',
+      after_seconds: 60,
+      config: { configurable: { a: 1 } },
+      context: { a: 1 },
     });
     await to.step('negative delay', 'POST', `${path}/runs`, { assistant_id: 'echo', after_seconds: -1 });
     await to.step('unknown run', 'GET', `${path}/runs/${NOWHERE}`);
@@ -130,7 +133,8 @@ const RUNS = scenariosOf('runs', {
     const run = await background(to, path, { assistant_id: 'slow', input: { waitMs: 1_500 } });
     await whenRunning(to, run);
     await to.step('cancel', 'POST', '/runs/cancel', {
-      ...{ thread_id: path.split('/').at(-1), run_ids: [run.split('/').at(-1)] },
+      thread_id: path.split('/').at(-1),
+      run_ids: [run.split('/').at(-1)],
     });
     await to.prepare('GET', `${run}/join`);
     await to.step('run', 'GET', run);
@@ -149,7 +153,9 @@ const RUNS = scenariosOf('runs', {
     const first = await background(to, path, { assistant_id: 'slow', input: { waitMs: 300 } });
     await whenRunning(to, first);
     await to.step('second', 'POST', `${path}/runs`, {
-      ...{ assistant_id: 'counter', input: {}, multitask_strategy: 'reject' },
+      assistant_id: 'counter',
+      input: {},
+      multitask_strategy: 'reject',
     });
     await to.step('first', 'GET', `${first}/join`);
   },
@@ -158,7 +164,9 @@ const RUNS = scenariosOf('runs', {
     const first = await background(to, path, { assistant_id: 'slow', input: { waitMs: 1_500 } });
     await whenRunning(to, first);
     await to.step('second', 'POST', `${path}/runs/wait`, {
-      ...{ assistant_id: 'counter', input: {}, multitask_strategy: 'interrupt' },
+      assistant_id: 'counter',
+      input: {},
+      multitask_strategy: 'interrupt',
     });
     await to.step('first', 'GET', first);
     await to.step('state', 'GET', `${path}/state`);
@@ -168,7 +176,9 @@ const RUNS = scenariosOf('runs', {
     const first = await background(to, path, { assistant_id: 'slow', input: { waitMs: 1_500 } });
     await whenRunning(to, first);
     await to.step('second', 'POST', `${path}/runs/wait`, {
-      ...{ assistant_id: 'counter', input: {}, multitask_strategy: 'rollback' },
+      assistant_id: 'counter',
+      input: {},
+      multitask_strategy: 'rollback',
     });
     await to.step('first', 'GET', first);
     await to.step('state', 'GET', `${path}/state`);
@@ -182,24 +192,28 @@ const RUNS = scenariosOf('runs', {
       metadata: { colour: 'red' },
     });
     await to.step('by a context', 'POST', '/runs/wait', {
-      ...{ assistant_id: 'seeing', input: {}, context: { word: 'meant' } },
+      assistant_id: 'seeing',
+      input: {},
+      context: { word: 'meant' },
     });
     await to.step('a context that is asked for', 'POST', '/runs/wait', {
-      ...{
-        assistant_id: 'ordering',
-        input: { item: 'tea' },
-        config: { configurable: { currency: 'NOK', colour: 'red' } },
-      },
+      assistant_id: 'ordering',
+      input: { item: 'tea' },
+      config: { configurable: { currency: 'NOK', colour: 'red' } },
     });
     await to.step('made by its configuration', 'POST', '/runs/wait', {
-      ...{ assistant_id: 'made', input: {}, config: { configurable: { word: 'given' } } },
+      assistant_id: 'made',
+      input: {},
+      config: { configurable: { word: 'given' } },
     });
     await to.step('history', 'GET', `${path}/history?limit=10`);
   },
   'keep what durability asks': async (to) => {
     const path = await freshThread(to);
     await to.step('wait', 'POST', `${path}/runs/wait`, {
-      ...{ assistant_id: 'talking', input: hello, durability: 'exit' },
+      assistant_id: 'talking',
+      input: hello,
+      durability: 'exit',
     });
     await to.step('history', 'GET', `${path}/history?limit=10`);
   },
@@ -213,7 +227,9 @@ const FAILURES = scenariosOf('failures', {
     await to.step('state', 'GET', `${path}/state`);
     await to.step('runs', 'GET', `${path}/runs`);
     await to.step('stream', 'POST', `${path}/runs/stream`, {
-      ...{ assistant_id: 'failing', input: hello, stream_mode: ['values', 'updates'] },
+      assistant_id: 'failing',
+      input: hello,
+      stream_mode: ['values', 'updates'],
     });
     await to.step('without a thread', 'POST', '/runs/wait', { assistant_id: 'failing', input: hello });
     const run = await background(to, path, { assistant_id: 'failing', input: hello });
@@ -314,10 +330,12 @@ const COMMANDS = scenariosOf('interrupts', {
       command: { update: { path: ['by hand'] } },
     });
     await to.step('update as pairs', 'POST', `${path}/runs/wait`, {
-      ...{ assistant_id, command: { update: [['path', ['a pair']]] } },
+      assistant_id,
+      command: { update: [['path', ['a pair']]] },
     });
     await to.step('send', 'POST', `${path}/runs/wait`, {
-      ...{ assistant_id, command: { goto: { node: 'left', input: { turn: 'sent' } } } },
+      assistant_id,
+      command: { goto: { node: 'left', input: { turn: 'sent' } } },
     });
     await to.step('goto an unknown node', 'POST', `${path}/runs/wait`, {
       assistant_id,

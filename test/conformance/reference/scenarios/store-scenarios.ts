@@ -97,7 +97,10 @@ const CRONS = scenariosOf('crons', {
   'stand on a thread': async (to) => {
     const path = await freshThread(to);
     const created = await to.step('create', 'POST', `${path}/runs/crons`, {
-      ...{ schedule: '5 4 1 1 *', assistant_id: 'counter', input: {}, timezone: 'Europe/Oslo' },
+      schedule: '5 4 1 1 *',
+      assistant_id: 'counter',
+      input: {},
+      timezone: 'Europe/Oslo',
     });
     await to.step('search', 'POST', '/runs/crons/search', { thread_id: path.split('/').at(-1) });
     await to.step('remove', 'DELETE', `/runs/crons/${textAt(created, 'cron_id')}`);
@@ -110,10 +113,13 @@ const CRONS = scenariosOf('crons', {
     await to.step('no schedule', 'POST', '/runs/crons', { assistant_id: 'counter' });
     await to.step('unknown graph', 'POST', '/runs/crons', { schedule: '5 4 1 1 *', assistant_id: 'nothing' });
     await to.step('unknown timezone', 'POST', '/runs/crons', {
-      ...{ schedule: '5 4 1 1 *', assistant_id: 'counter', timezone: 'Europe/Atlantis' },
+      schedule: '5 4 1 1 *',
+      assistant_id: 'counter',
+      timezone: 'Europe/Atlantis',
     });
     await to.step('unknown thread', 'POST', `/threads/${NOWHERE}/runs/crons`, {
-      ...{ schedule: '5 4 1 1 *', assistant_id: 'counter' },
+      schedule: '5 4 1 1 *',
+      assistant_id: 'counter',
     });
     await to.step('change unknown', 'PATCH', `/runs/crons/${NOWHERE}`, { enabled: false });
     await to.step('remove unknown', 'DELETE', `/runs/crons/${NOWHERE}`);

@@ -1,7 +1,15 @@
 import { freshThread, hello, scenariosOf, type Scenario } from './scenario.js';
 
 const MODES = [
-  ...['values', 'updates', 'messages-tuple', 'messages', 'custom', 'events', 'debug', 'tasks', 'checkpoints'],
+  'values',
+  'updates',
+  'messages-tuple',
+  'messages',
+  'custom',
+  'events',
+  'debug',
+  'tasks',
+  'checkpoints',
 ];
 
 const GRAPHS: Readonly<Record<string, unknown>> = {
@@ -28,7 +36,8 @@ const REST = scenariosOf('stream', {
   'several modes': async (to) => {
     const body = { assistant_id: 'turning', input: { turn: 'left' } };
     await to.step('values, updates, debug', 'POST', '/runs/stream', {
-      ...{ ...body, stream_mode: ['values', 'updates', 'debug'] },
+      ...body,
+      stream_mode: ['values', 'updates', 'debug'],
     });
     await to.step('by default', 'POST', '/runs/stream', body);
     await to.step('no mode', 'POST', '/runs/stream', { ...body, stream_mode: [] });
@@ -40,12 +49,16 @@ const REST = scenariosOf('stream', {
   },
   'nodes that are sent': async (to) => {
     await to.step('updates', 'POST', '/runs/stream', {
-      ...{ assistant_id: 'sending', input: { words: ['one'] }, stream_mode: ['updates', 'tasks'] },
+      assistant_id: 'sending',
+      input: { words: ['one'] },
+      stream_mode: ['updates', 'tasks'],
     });
   },
   'a functional graph': async (to) => {
     await to.step('updates', 'POST', '/runs/stream', {
-      ...{ assistant_id: 'doubling', input: [1], stream_mode: ['values', 'updates'] },
+      assistant_id: 'doubling',
+      input: [1],
+      stream_mode: ['values', 'updates'],
     });
   },
   'a run that is joined': async (to) => {
@@ -63,7 +76,10 @@ const REST = scenariosOf('stream', {
   'a run that may be read again': async (to) => {
     const path = await freshThread(to);
     await to.step('first', 'POST', `${path}/runs/stream`, {
-      ...{ assistant_id: 'turning', input: {}, stream_mode: ['updates'], stream_resumable: true },
+      assistant_id: 'turning',
+      input: {},
+      stream_mode: ['updates'],
+      stream_resumable: true,
     });
     const listed = await to.prepare('GET', `${path}/runs`);
     const [run] = listed.body as { run_id: string }[];

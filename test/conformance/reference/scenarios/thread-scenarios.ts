@@ -87,7 +87,9 @@ const LIFE = scenariosOf('threads', {
   'is made for a run': async (to) => {
     const id = crypto.randomUUID();
     await to.step('wait', 'POST', `/threads/${id}/runs/wait`, {
-      ...{ assistant_id: 'counter', input: {}, if_not_exists: 'create' },
+      assistant_id: 'counter',
+      input: {},
+      if_not_exists: 'create',
     });
     await to.step('thread', 'GET', `/threads/${id}`);
   },
@@ -137,7 +139,8 @@ const STATES = scenariosOf('state', {
       ({ next }) => next[0] === 'left',
     );
     await to.step('wait', 'POST', `${path}/runs/wait`, {
-      ...{ assistant_id: 'turning', checkpoint_id: before?.checkpoint.checkpoint_id },
+      assistant_id: 'turning',
+      checkpoint_id: before?.checkpoint.checkpoint_id,
     });
     await to.step('from nowhere', 'POST', `${path}/runs/wait`, {
       assistant_id: 'turning',

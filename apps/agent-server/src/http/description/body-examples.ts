@@ -4,7 +4,9 @@ const RUN = { assistant_id: 'agent', input: QUESTION };
 const DAILY = { ...RUN, schedule: '0 9 * * *' };
 const PLACE = { namespace: ['users', 'ada'], key: 'profile' };
 const SENT = {
-  ...{ jsonrpc: '2.0', id: '1', method: 'message/send' },
+  jsonrpc: '2.0',
+  id: '1',
+  method: 'message/send',
   params: {
     message: { role: 'user', messageId: '1', parts: [{ kind: 'text', text: 'what is 2 + 40?' }] },
   },

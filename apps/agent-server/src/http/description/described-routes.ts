@@ -43,7 +43,9 @@ function runRoutes(prefix: string, of: string): Readonly<Record<string, Describe
     [`POST ${prefix}/runs`]: { about: `Start a run ${of}; answers before it ends`, body: requestedRun },
     [`POST ${prefix}/runs/wait`]: { about: `Start a run ${of} and wait for its output`, body: requestedRun },
     [`POST ${prefix}/runs/stream`]: {
-      ...{ about: `Start a run ${of} and stream its output`, body: requestedRun, answers: 'events' },
+      about: `Start a run ${of} and stream its output`,
+      body: requestedRun,
+      answers: 'events',
     },
     [`GET ${prefix}/runs/:run_id`]: { about: 'Get a run' },
     [`GET ${prefix}/runs/:run_id/join`]: { about: 'Wait for the output of a run', query: leaves },

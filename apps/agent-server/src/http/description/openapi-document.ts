@@ -73,11 +73,15 @@ function contentOf(name: string, body: z.ZodType): Json {
 
 function parametersOf(path: string, query: z.ZodObject | undefined): readonly Json[] {
   const inPath = [...path.matchAll(/:([a-z_]+)/g)].map(([, name]) => ({
-    ...{ name, in: 'path', required: true },
+    name,
+    in: 'path',
+    required: true,
     schema: { type: 'string' },
   }));
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, shape]) => ({
-    ...{ name, in: 'query', required: false },
+    name,
+    in: 'query',
+    required: false,
     schema: schemaOf(shape as z.ZodType),
   }));
   return [...inPath, ...inQuery];

@@ -61,7 +61,10 @@ export async function agentTree(
         : `Run ${runId} is not a run of this thread`,
     );
   const root: AgentTreeNode = {
-    ...{ namespace: [], status: AGENT_STATUS[run.status], graph_name: run.graphId, children: [] },
+    namespace: [],
+    status: AGENT_STATUS[run.status],
+    graph_name: run.graphId,
+    children: [],
   };
   const nodes = new Map([[keyOf([]), root]]);
   await eachLifecycle(run, of, parts, (namespace, data) => note(nodes, namespace, data));

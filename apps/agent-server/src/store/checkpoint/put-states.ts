@@ -87,15 +87,13 @@ export async function putStates(
       [...fences.values()],
       ...columns(blobs, ['runId', 'threadId', 'namespace', 'channel', 'version', 'type', 'bytes']),
       ...columns(checkpoints, [
-        ...([
-          'runId',
-          'threadId',
-          'namespace',
-          'checkpointId',
-          'parentId',
-          'checkpoint',
-          'metadata',
-        ] as const),
+        'runId',
+        'threadId',
+        'namespace',
+        'checkpointId',
+        'parentId',
+        'checkpoint',
+        'metadata',
       ]),
       ...writeColumns(states, false),
       ...writeColumns(states, true),
@@ -114,18 +112,16 @@ function writeColumns(states: readonly StateWrite[], replaces: boolean): unknown
     ? lastOf(rows, (row) => [row.threadId, row.namespace, row.checkpointId, row.taskId, row.idx])
     : rows;
   return columns(placed, [
-    ...([
-      'runId',
-      'threadId',
-      'namespace',
-      'checkpointId',
-      'taskId',
-      'idx',
-      'channel',
-      'type',
-      'blob',
-      'taskPath',
-    ] as const),
+    'runId',
+    'threadId',
+    'namespace',
+    'checkpointId',
+    'taskId',
+    'idx',
+    'channel',
+    'type',
+    'blob',
+    'taskPath',
   ]);
 }
 

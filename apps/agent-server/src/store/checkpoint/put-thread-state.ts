@@ -23,12 +23,16 @@ export async function putThreadCheckpoint(
     name: 'put-thread-checkpoint',
     text: PUT_CHECKPOINT,
     values: [
-      ...[dumped.threadId, dumped.namespace],
+      dumped.threadId,
+      dumped.namespace,
       blobs.map((blob) => blob.channel),
       blobs.map((blob) => blob.version),
       blobs.map((blob) => blob.type),
       blobs.map((blob) => blob.bytes),
-      ...[dumped.checkpointId, dumped.parentId ?? null, dumped.checkpoint, dumped.metadata],
+      dumped.checkpointId,
+      dumped.parentId ?? null,
+      dumped.checkpoint,
+      dumped.metadata,
     ],
   });
 }
@@ -55,7 +59,10 @@ export async function putThreadWrites(
     name: dumped.replaces ? 'upsert-thread-writes' : 'insert-thread-writes',
     text: dumped.replaces ? UPSERT : INSERT,
     values: [
-      ...[dumped.threadId, dumped.namespace, dumped.checkpointId, dumped.taskId],
+      dumped.threadId,
+      dumped.namespace,
+      dumped.checkpointId,
+      dumped.taskId,
       writes.map((write) => write.idx),
       writes.map((write) => write.channel),
       writes.map((write) => write.type),

@@ -45,8 +45,9 @@ describe('a state writer', () => {
     const before = await transactions();
     const kept = await Promise.all(
       runs.flatMap((run) => [
-        ...[writer.put(checkpointOf(run)), writer.put(writesOf(run, 'one', false))],
-        ...[writer.put(writesOf(run, 'two', true))],
+        writer.put(checkpointOf(run)),
+        writer.put(writesOf(run, 'one', false)),
+        writer.put(writesOf(run, 'two', true)),
       ]),
     );
     expect(kept).toEqual(Array(30).fill(true));

@@ -37,6 +37,9 @@ export async function claimTraceErasures(
 ): Promise<TraceErasure[]> {
   const { rows } = await sql.asWorker<Row>(scope, { text: CLAIM, values: [limit, leaseMs] });
   return rows.map(({ kind, id, attempts, requested_at }) => ({
-    ...{ kind, id, attempt: attempts, requestedAt: requested_at },
+    kind,
+    id,
+    attempt: attempts,
+    requestedAt: requested_at,
   }));
 }

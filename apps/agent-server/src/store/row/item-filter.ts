@@ -27,7 +27,8 @@ function refuse(path: readonly string[], message: string): PublicError {
   return new PublicError('invalid', `filter: ${message}`, [
     {
       loc: ['body', 'filter', ...path.map((name) => name.slice(0, QUOTED))],
-      ...{ msg: message, type: 'value_error' },
+      msg: message,
+      type: 'value_error',
     },
   ]);
 }

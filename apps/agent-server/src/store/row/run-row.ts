@@ -27,8 +27,15 @@ export interface RunError {
 export type RunField = keyof WireRun;
 
 export const RUN_FIELDS: readonly RunField[] = [
-  ...(['run_id', 'thread_id', 'assistant_id', 'created_at', 'updated_at'] as const),
-  ...(['status', 'metadata', 'kwargs', 'multitask_strategy'] as const),
+  'run_id',
+  'thread_id',
+  'assistant_id',
+  'created_at',
+  'updated_at',
+  'status',
+  'metadata',
+  'kwargs',
+  'multitask_strategy',
 ];
 
 /** A run as its row shows it: the data of its caller as JSON texts, none of which is parsed. */

@@ -42,7 +42,10 @@ export async function findRunHead(
     values: [runId, threadId ?? null],
   });
   return rows.map(({ run_id, thread_id, status, attempt, error, is_resumable }) => ({
-    ...{ runId: run_id, threadId: thread_id, status, attempt },
+    runId: run_id,
+    threadId: thread_id,
+    status,
+    attempt,
     hasEnded: ENDED_STATUSES.includes(status),
     error: error ?? undefined,
     isResumable: is_resumable ?? false,

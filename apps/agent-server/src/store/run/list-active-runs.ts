@@ -42,6 +42,9 @@ export async function listActiveRuns(
     values: [status, threadId ?? null, after?.ordinal ?? null, after?.last ?? null],
   });
   return rows.map(({ run_id: runId, thread_id: of, ordinal, last }) => ({
-    ...{ runId, threadId: of, ordinal, last },
+    runId,
+    threadId: of,
+    ordinal,
+    last,
   }));
 }

@@ -31,7 +31,9 @@ export async function listRunStates(
     values: [runIds],
   });
   return rows.map(({ run_id: runId, thread_id: threadId, status, attempt, error }) => ({
-    ...{ runId, threadId, attempt },
+    runId,
+    threadId,
+    attempt,
     hasEnded: ENDED_STATUSES.includes(status),
     error: error ?? undefined,
   }));

@@ -41,7 +41,9 @@ describe('ThreadWriter', () => {
     const before = await transactions();
     const threads = await newThreads(writer, 15, { a: 'b' });
     expect(await storedThread(WORKER, store.sql, threads[7] ?? '')).toMatchObject({
-      ...{ status: 'idle', metadata: { a: 'b' }, values: null },
+      status: 'idle',
+      metadata: { a: 'b' },
+      values: null,
     });
     await Promise.all(threads.map((threadId) => writer.remove(WORKER, threadId)));
     expect((await transactions()) - before).toBeLessThan(5);
@@ -57,12 +59,11 @@ describe('ThreadWriter', () => {
     const [hers] = await newThreads(writer, 1, { owner: 'alice' });
     const [other, mine] = await newThreads(writer, 2);
     const removed = [
-      ...[writer.remove(ALICE, hers ?? ''), writer.remove(ALICE, other ?? '')],
-      ...[
-        writer.remove(WORKER, mine ?? ''),
-        writer.remove(WORKER, mine ?? ''),
-        writer.remove(WORKER, newId()),
-      ],
+      writer.remove(ALICE, hers ?? ''),
+      writer.remove(ALICE, other ?? ''),
+      writer.remove(WORKER, mine ?? ''),
+      writer.remove(WORKER, mine ?? ''),
+      writer.remove(WORKER, newId()),
     ].map(codeOf);
     expect(await Promise.all(removed)).toEqual(['done', 'not_found', 'done', 'not_found', 'not_found']);
     expect(await exist(other ?? '')).toBe(true);

@@ -5,8 +5,14 @@ import { claimWebhooks, type WebhookPlaces } from './claim-webhooks.js';
 const store = storeFixture();
 const LARGE = 2 * 1024 * 1024;
 const PLACES: WebhookPlaces = {
-  ...{ limit: 16, slowLimit: 12, largeLimit: 2, largeSlowLimit: 1 },
-  ...{ quickHosts: ['quick'], perHost: 4, busyHosts: [], leaseMs: 15_000 },
+  limit: 16,
+  slowLimit: 12,
+  largeLimit: 2,
+  largeSlowLimit: 1,
+  quickHosts: ['quick'],
+  perHost: 4,
+  busyHosts: [],
+  leaseMs: 15_000,
 };
 
 interface Call {

@@ -28,7 +28,12 @@ export const TRUSTING: Workspace = {
 };
 
 const ensured = (type: string): Condition => ({
-  ...{ type, status: 'True', reason: 'R', message: '', lastTransitionTime: '', observedGeneration: 3 },
+  type,
+  status: 'True',
+  reason: 'R',
+  message: '',
+  lastTransitionTime: '',
+  observedGeneration: 3,
 });
 
 /** The status once project and database exist. */

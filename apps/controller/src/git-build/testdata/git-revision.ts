@@ -32,15 +32,20 @@ export function gitRevision(
     apiVersion: 'agentplane.dev/v1alpha1',
     kind: 'AgentRevision',
     metadata: {
-      ...{ name, namespace, uid: `${namespace}-${name}` },
+      name,
+      namespace,
+      uid: `${namespace}-${name}`,
       creationTimestamp: new Date(Date.UTC(2026, 4, 1, 11, 0, age)).toISOString(),
       ...(deleting ? { deletionTimestamp: '2026-05-01T11:00:00Z' } : {}),
     },
     spec: {
-      ...{ source, deploymentName, number },
+      source,
+      deploymentName,
+      number,
       ...(redeployOf === undefined ? {} : { redeployOf }),
       git: {
-        ...{ repoUrl: 'https://git.example.org/a.git', graphConfigPath: 'langgraph.json' },
+        repoUrl: 'https://git.example.org/a.git',
+        graphConfigPath: 'langgraph.json',
         ...(followed ? { repoRef: 'main', buildOnPush: true } : {}),
       },
     },

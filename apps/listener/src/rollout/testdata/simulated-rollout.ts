@@ -122,7 +122,9 @@ export class SimulatedRollout {
     return new RolloutReconciler(this.#hub(), this.#place(), {
       clock: this.#clock,
       settings: { version: '1', apiUrl: 'http://api', addresses: 'cluster-dns' },
-      ...{ listenerName: 'default', patience: DEFAULT_PATIENCE, isBlind: () => false },
+      listenerName: 'default',
+      patience: DEFAULT_PATIENCE,
+      isBlind: () => false,
     });
   }
 
@@ -146,13 +148,25 @@ export class SimulatedRollout {
       apiVersion: 'agentplane.dev/v1alpha1',
       kind: 'AgentRevision',
       metadata: {
-        ...{ name, namespace: 'ws', uid: name, generation: 1, creationTimestamp: now },
+        name,
+        namespace: 'ws',
+        uid: name,
+        generation: 1,
+        creationTimestamp: now,
         ownerReferences: [OWNER],
       },
       spec: {
-        ...{ deploymentName: 'a', deploymentWireName: 'a', tenantId: 't', number, listenerName: 'default' },
-        ...{ source: 'internal_image', imageUri: 'x', envSecretName: 'e' },
-        ...{ databaseSecretName: 'd', platformSecretName: 'p', ...(redeployOf ? { redeployOf } : {}) },
+        deploymentName: 'a',
+        deploymentWireName: 'a',
+        tenantId: 't',
+        number,
+        listenerName: 'default',
+        source: 'internal_image',
+        imageUri: 'x',
+        envSecretName: 'e',
+        databaseSecretName: 'd',
+        platformSecretName: 'p',
+        ...(redeployOf ? { redeployOf } : {}),
       },
       status: { image: 'local/x', conditions: [built] },
     } as unknown as AgentRevision);
@@ -175,7 +189,9 @@ export class SimulatedRollout {
   #hub(): Hub {
     const deployment = (): AgentDeployment =>
       ({
-        ...{ apiVersion: OWNER.apiVersion, kind: OWNER.kind, metadata: { ...KEY, uid: 'u', generation: 1 } },
+        apiVersion: OWNER.apiVersion,
+        kind: OWNER.kind,
+        metadata: { ...KEY, uid: 'u', generation: 1 },
         spec: { suspend: this.#isSuspended, source: 'internal_image', sourceConfig: {} },
       }) as unknown as AgentDeployment;
     return {
@@ -187,7 +203,9 @@ export class SimulatedRollout {
       record: () => undefined,
       keepOutput: async () => this.#write(() => undefined),
       secretsOf: async () => ({ ofRevision: {} as never, ofDeployment: [] }),
-      ...{ hold: async () => undefined, release: async () => undefined, holds: () => true },
+      hold: async () => undefined,
+      release: async () => undefined,
+      holds: () => true,
     };
   }
 
@@ -211,19 +229,29 @@ export class SimulatedRollout {
   #place(): Place {
     const none = async (): Promise<undefined> => undefined;
     return {
-      ...{ ownership: 'reference', heldBy: undefined, sources: [] },
+      ownership: 'reference',
+      heldBy: undefined,
+      sources: [],
       findWorkload: ({ metadata: { name } }) => this.#shown(name),
-      ...{ findQueue: () => undefined, ask: none, askVersion: none, askLoad: none, askIdle: none },
+      findQueue: () => undefined,
+      ask: none,
+      askVersion: none,
+      askLoad: none,
+      askIdle: none,
       podsOf: ({ name }) => this.#podsOf(name),
       outputOf: async () => [],
       findService: () => this.#service,
-      ...{ addressOf: () => 'http://a', holderOf: none, forget: none, isAutoscaled: () => false },
+      addressOf: () => 'http://a',
+      holderOf: none,
+      forget: none,
+      isAutoscaled: () => false,
       applyWorkload: async (_revision, desired) => this.#write(() => this.#apply(desired)),
       removeWorkload: async ({ metadata: { name } }) => this.#write(() => void this.#workloads.delete(name)),
       applyService: async (_deployment, desired) => this.#write(() => this.#point(desired)),
       applySecrets: async () => undefined,
       placed: (revision) => revision,
-      ...{ clear: async () => true, clearDeployment: async () => true },
+      clear: async () => true,
+      clearDeployment: async () => true,
     };
   }
 
@@ -254,8 +282,11 @@ export class SimulatedRollout {
     return {
       ...deployment,
       status: {
-        ...{ observedGeneration: 1, replicas, updatedReplicas: replicas },
-        ...{ readyReplicas: ready, availableReplicas: ready },
+        observedGeneration: 1,
+        replicas,
+        updatedReplicas: replicas,
+        readyReplicas: ready,
+        availableReplicas: ready,
       },
     };
   }

@@ -36,7 +36,11 @@ export function renderHeader(entry: TarEntry): Buffer {
     ...(note === undefined ? [] : [record(NOTE, note)]),
   ];
   const header = block({
-    ...{ type: TYPES[entry.kind], path, mode: entry.mode, modifiedMs, target },
+    type: TYPES[entry.kind],
+    path,
+    mode: entry.mode,
+    modifiedMs,
+    target,
     bytes: Math.min(bytes, MAX_OCTAL),
   });
   if (records.length === 0) return header;

@@ -51,7 +51,11 @@ async function read(tar: Buffer, size = 777): Promise<Whole[]> {
 
 const file = (path: string, content: Buffer, note?: string): Whole => ({
   entry: {
-    ...{ kind: 'file', path, mode: 0o640, bytes: content.length, modifiedMs: 1_700_000_000_000 },
+    kind: 'file',
+    path,
+    mode: 0o640,
+    bytes: content.length,
+    modifiedMs: 1_700_000_000_000,
     ...(note === undefined ? {} : { note }),
   },
   content,

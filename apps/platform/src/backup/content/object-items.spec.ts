@@ -8,7 +8,13 @@ import { writeTar } from '../archive/write-tar.js';
 import { ObjectItems, restoreObjects } from './object-items.js';
 
 const KEYS = [
-  ...['plain', 'a/b', 'a', 'folder/', 'with space/%41=ä', '.hidden', '../up'],
+  'plain',
+  'a/b',
+  'a',
+  'folder/',
+  'with space/%41=ä',
+  '.hidden',
+  '../up',
   `${'long/'.repeat(60)}end`,
 ];
 const FACTS = { etag: 'an etag', headers: { 'content-type': 'text/plain', 'x-amz-meta-of': 'a test' } };

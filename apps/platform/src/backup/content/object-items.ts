@@ -94,7 +94,10 @@ function itemOf(name: ObjectName, { etag, headers, lastModified, size, handle }:
   const note: ObjectNote = { ...name, etag, headers, lastModified: lastModified.toISOString() };
   return {
     entry: {
-      ...{ kind: 'file', path: `${name.bucket}/${name.key}`, mode: 0o600, bytes: size },
+      kind: 'file',
+      path: `${name.bucket}/${name.key}`,
+      mode: 0o600,
+      bytes: size,
       modifiedMs: lastModified.getTime(),
       note: JSON.stringify(note),
     },

@@ -56,7 +56,10 @@ describe('restoreBackup', () => {
     writeFileSync(join(dataFolder, 'former'), 'kept');
     const failure: unknown = await restoreBackup({
       backup: backupOf('strange'),
-      ...{ dataFolder, isForced: true, clock: systemClock, log: createLogger('test', 'silent') },
+      dataFolder,
+      isForced: true,
+      clock: systemClock,
+      log: createLogger('test', 'silent'),
       watch: quiet,
     }).catch((error: unknown) => error);
     const { message } = failure as Error;

@@ -13,7 +13,11 @@ import { noBody, type TarEntry, type TarItem } from '../archive/tar-entry.js';
 import { unpack } from './unpack.js';
 
 const entry = (kind: TarEntry['kind'], path: string, more: Partial<TarEntry> = {}): TarEntry => ({
-  ...{ kind, path, mode: kind === 'folder' ? 0o750 : 0o640, bytes: 0, modifiedMs: 0 },
+  kind,
+  path,
+  mode: kind === 'folder' ? 0o750 : 0o640,
+  bytes: 0,
+  modifiedMs: 0,
   ...more,
 });
 

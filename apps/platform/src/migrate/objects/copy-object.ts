@@ -97,7 +97,8 @@ async function sendParts(source: Source, key: string, { store, bucket }: ObjectT
   const hashes = new PartHashes(partBytes);
   const upload = await store.startMultipartUpload(bucket, key, {
     ...typeOf(source),
-    ...{ partBytes, onlyIfAbsent: true },
+    partBytes,
+    onlyIfAbsent: true,
   });
   try {
     for await (const chunk of chunksOf(source)) {

@@ -12,7 +12,12 @@ function content(parts: object): WorkspaceContent {
       metadata: { name: 'default', uid: 'w1' },
       spec: { tenantId: 't', plan: 'enterprise' },
     },
-    ...{ secrets: [], listeners: [], destinations: [], deployments: [], revisions: [], exports: [] },
+    secrets: [],
+    listeners: [],
+    destinations: [],
+    deployments: [],
+    revisions: [],
+    exports: [],
     ...parts,
   } as unknown as WorkspaceContent;
 }
@@ -23,8 +28,11 @@ const decide = (parts: object, target: Partial<CopyTarget> = {}): WorkspaceCopie
 const deployment = (spec: object = {}, metadata: object = {}) => ({
   metadata: { ...AT, name: 'agent', ...metadata },
   spec: {
-    ...{ source: 'internal_image', sourceConfig: {}, suspend: false },
-    ...{ sourceRevisionConfig: { imageUri: 'agent:1' }, ...spec },
+    source: 'internal_image',
+    sourceConfig: {},
+    suspend: false,
+    sourceRevisionConfig: { imageUri: 'agent:1' },
+    ...spec,
   },
 });
 const schedule = (spec: object = {}, status: object = {}) => ({
@@ -62,7 +70,8 @@ describe('decideCopies', () => {
     expect(objects[0]?.draft).toMatchObject({
       metadata: { name: 'agent', namespace: 'ws-moved' },
       spec: {
-        ...{ suspend: true, source: 'internal_image' },
+        suspend: true,
+        source: 'internal_image',
         sourceConfig: { listenerConfig: { clusterNamespace: 'ws-moved' } },
       },
     });
@@ -84,14 +93,20 @@ describe('decideCopies', () => {
 
   it('keeps what people wrote on an object and what it was requested with, and nothing else', () => {
     const annotations = {
-      ...{ note: 'kept', [ANNOTATION.requestKey]: 'k', [ANNOTATION.database]: 'mark' },
+      note: 'kept',
+      [ANNOTATION.requestKey]: 'k',
+      [ANNOTATION.database]: 'mark',
       'kubectl.kubernetes.io/last-applied-configuration': '{}',
     };
     const { objects } = decide({ deployments: [deployment({}, { annotations, labels: { team: 'x' } })] });
     expect(objects[0]?.draft.metadata).toEqual({
-      ...{ name: 'agent', namespace: 'ws-moved', labels: { team: 'x' } },
+      name: 'agent',
+      namespace: 'ws-moved',
+      labels: { team: 'x' },
       annotations: {
-        ...{ note: 'kept', [ANNOTATION.requestKey]: 'k', [ANNOTATION.id]: 'u1' },
+        note: 'kept',
+        [ANNOTATION.requestKey]: 'k',
+        [ANNOTATION.id]: 'u1',
         [ANNOTATION.copiedFrom]: FROM,
       },
     });
