@@ -113,7 +113,7 @@ describe('listener between two clusters', () => {
   async function deploy(): Promise<void> {
     const spec: AgentDeployment['spec'] = {
       source: 'external_image',
-      sourceConfig: {},
+      sourceConfig: { resourceSpec: { queueMinScale: 1 } },
       sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
       suspend: false,
       revisionHistoryLimit: 10,
