@@ -7,7 +7,7 @@ import {
   fromObjects,
   isDesiredChange,
 } from '#lib/kube';
-import { type BulkExport, isDeleting, type Job, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
+import { type BulkExport, keyOf, RESOURCES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
@@ -15,9 +15,7 @@ import type { Caches } from '../caches.js';
 import { type ControllerConfig, exportLimits, platformSettings } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG, LOG, OWNED_PARTS, TRACE_STORE } from '../core/tokens.js';
 import type { OwnedParts } from '../controller-work.js';
-import { isFinished } from '../bulk-export/export-phase.js';
 import { DatabaseTime } from '../database-time.js';
-import { isJobFinished } from '../ended-jobs.js';
 import { AttemptWorkers } from './attempt-workers.js';
 import { BulkExportRunReconciler } from './bulk-export-run-reconciler.js';
 import { LeftUploads } from './left-uploads.js';
@@ -56,26 +54,16 @@ function bulkExportRunController(
   { exports, runs, exportJobs, workerJobs, places }: RunTurns,
 ): ControllerSpec {
   readExportLag(runs);
-  const unfinishedOf = (one: BulkExport): readonly ObjectKey[] =>
-    runs.ownedBy(one).flatMap((run) => (isFinished(run) ? [] : [keyOf(run)]));
-  // a run that has ended clears away what a Job of several runs left once that has ended
-  const concerned = (job: Job): readonly ObjectKey[] =>
-    isJobFinished(job) && !isDeleting(job)
-      ? runsOfJob(job)
-      : runsOfJob(job).filter((key) => {
-          const run = runs.find(key);
-          return !run || !isFinished(run);
-        });
   return {
     name: 'bulk-export-run',
     reconcile: (key) => reconciler.reconcile(key),
     subject: passSubject(RESOURCES.BulkExportRun, runs),
     sources: [
       fromObjects(runs, isDesiredChange),
-      fromMapped(exports, unfinishedOf, isOfRuns),
+      fromMapped(exports, (one) => runs.ownedBy(one).map((run) => keyOf(run)), isOfRuns),
       fromMapped(runs, (run) => nextInLine(run, exports, runs, (one) => workerJobs.isTaken(one)), hasEnded),
       fromMapped(runs, () => places.nextOfPlatform(), hasEnded),
-      fromMapped(exportJobs, concerned, isOfWorker),
+      fromMapped(exportJobs, runsOfJob),
     ],
   };
 }
@@ -90,13 +78,6 @@ function isOfRuns(change: Change<BulkExport>): boolean {
   const isAnother =
     before.generation !== now.generation || before.deletionTimestamp !== now.deletionTimestamp;
   return isAnother || hasEnded(change);
-}
-
-/** True when a run reacts to the change of a Job. The number of its active pods does not matter. */
-function isOfWorker(change: Change<Job>): boolean {
-  if (change.kind !== 'changed') return true;
-  const [before, now] = [change.before, change.object];
-  return isJobFinished(before) !== isJobFinished(now) || isDeleting(before) !== isDeleting(now);
 }
 
 function buildLeftUploads(
