@@ -1,22 +1,31 @@
 // The pages of docs/ and of the repository's root as a site of files, with a search that asks no host: npm run docs:build.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { SEARCH } from './search.mjs';
 
 const ROOT = resolve(import.meta.dirname, '..', '..');
 /** Pages of the root; everything else of the site lies in docs/. */
 const ROOT_PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
-/** These come first, in this order; the other pages of docs/ follow by name. */
-const FIRST = [
-  'tutorial',
-  'concepts',
-  'agents',
-  'exporting',
-  'dashboard',
-  'operations',
-  'runbook',
-  'cluster',
-  'scaling',
-];
+/** Guides by what their reader wants to do; a page that is in no group comes last. */
+const TASKS = {
+  'Build agents': ['agents', 'runs', 'store', 'agent-auth', 'http', 'a2a', 'generative-ui'],
+  'See what they did': ['dashboard', 'costs', 'feedback', 'evaluation', 'otlp'],
+  'Export traces': ['exporting', 'reading-exports', 'warehouses'],
+  'Run the platform': [
+    'operations',
+    'backup',
+    'secrets-and-keys',
+    'network',
+    'workspaces',
+    'keep-and-delete',
+    'sizing',
+    'runbook',
+  ],
+  'On a cluster': ['cluster', 'scaling'],
+};
+const FIRST = ['tutorial', 'concepts'];
+/** Results of measurements: they are part of the project, not of its guides. */
+const RESULTS = ['benchmarks', 'long-tests'];
 
 function titleOf(path) {
   const [, title = path] = /^# (.*)$/m.exec(readFileSync(join(ROOT, path), 'utf8')) ?? [];
@@ -35,7 +44,17 @@ function pagesOf(folder) {
     .sort();
 }
 
-const guides = [...FIRST, ...pagesOf('docs').filter((name) => !FIRST.includes(name))];
+const grouped = new Set([...Object.values(TASKS).flat(), ...FIRST, ...RESULTS]);
+const others = pagesOf('docs').filter((name) => !grouped.has(name));
+
+/** Pages that the search leaves out: they answer why, how fast and since when, and their words drown the answers. */
+const NOT_SEARCHED = /^(CHANGELOG|CONTRIBUTING)\.md$|^docs\/(design\/|benchmarks\.md$|long-tests\.md$)/;
+
+/** Text of a page for the search. */
+function searchedText(source, env, markdown) {
+  const html = markdown.render(source, env);
+  return NOT_SEARCHED.test(env.relativePath) ? '' : html;
+}
 
 /** Files that pages link to and that are no pages: they are copied beside them. */
 const linkedFiles = new Set();
@@ -76,7 +95,7 @@ export default {
     /LICENSE$/,
   ],
   themeConfig: {
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: searchedText, miniSearch: SEARCH } },
     nav: [
       { text: 'Tutorial', link: '/docs/tutorial' },
       { text: 'Concepts', link: '/docs/concepts' },
@@ -84,8 +103,9 @@ export default {
       { text: 'Runbook', link: '/docs/runbook' },
     ],
     sidebar: [
-      { text: 'Start', items: [{ text: 'Five minutes', link: '/' }, ...entries('docs', guides.slice(0, 2))] },
-      { text: 'Guides', items: entries('docs', guides.slice(2)) },
+      { text: 'Start', items: [{ text: 'Five minutes', link: '/' }, ...entries('docs', FIRST)] },
+      ...Object.entries(TASKS).map(([text, names]) => ({ text, items: entries('docs', names) })),
+      ...(others.length > 0 ? [{ text: 'More', items: entries('docs', others) }] : []),
       {
         text: 'Reference',
         items: [{ text: 'Pages', link: '/docs/reference/' }, ...entries('docs/reference')],
@@ -93,7 +113,10 @@ export default {
       { text: 'Design', collapsed: true, items: entries('docs/design') },
       {
         text: 'Project',
-        items: ROOT_PAGES.slice(1).map((name) => ({ text: titleOf(name), link: `/${name.slice(0, -3)}` })),
+        items: [
+          ...ROOT_PAGES.slice(1).map((name) => ({ text: titleOf(name), link: `/${name.slice(0, -3)}` })),
+          ...entries('docs', RESULTS),
+        ],
       },
     ],
     outline: { level: [2, 3] },
