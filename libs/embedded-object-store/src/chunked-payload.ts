@@ -66,9 +66,14 @@ class ChunkSignatures {
 /**
  * Takes the `aws-chunked` framing off a body: `SIZE;chunk-signature=HEX\r\nDATA\r\n…0;…\r\n[trailers]\r\n`, and checks
  * the chain of signatures when the payload is signed. Bytes are handed on before their chunk is verified, so nothing
- * may be kept until the generator has ended. Checksums in trailers are not compared.
+ * may be kept until the generator has ended.
+ * @param found gets the trailers, by their names
  */
-export async function* decodeChunks(source: AsyncIterable<Buffer>, signed: Signed): AsyncGenerator<Buffer> {
+export async function* decodeChunks(
+  source: AsyncIterable<Buffer>,
+  signed: Signed,
+  found = new Map<string, string>(),
+): AsyncGenerator<Buffer> {
   const reader = new PieceReader(source);
   const signatures = signed.payload.startsWith('STREAMING-AWS4-HMAC-SHA256-PAYLOAD')
     ? new ChunkSignatures(signed)
@@ -98,6 +103,8 @@ export async function* decodeChunks(source: AsyncIterable<Buffer>, signed: Signe
     letters += line.length;
     if (letters > MAX_LINE) throw new S3Error('InvalidArgument', 'The trailers are too long.');
     trailers.push(line);
+    const at = line.indexOf(':');
+    found.set(line.slice(0, at).toLowerCase(), line.slice(at + 1).trim());
   }
   if (!signatures || !signed.payload.endsWith('-TRAILER')) return;
   const own = trailers.filter((line) => !line.startsWith('x-amz-trailer-signature:'));

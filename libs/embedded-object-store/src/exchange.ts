@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Checksum } from './checksum.js';
 import type { MultipartFiles } from './multipart-files.js';
 import type { ObjectFiles, WriteCondition } from './object-files.js';
 import type { RequestBody } from './request-body.js';
@@ -66,6 +67,11 @@ export function writeConditionOf(request: S3Request): WriteCondition {
   };
 }
 
+/** A checksum as it stands in an answer. */
+export function checksumHeaders(checksum: Checksum | undefined): Record<string, string> {
+  return checksum ? { [checksum.name]: checksum.value, 'x-amz-checksum-type': 'FULL_OBJECT' } : {};
+}
+
 const KEPT = [
   'content-type',
   'cache-control',
@@ -76,8 +82,8 @@ const KEPT = [
 ];
 
 const ENCRYPTION = /^x-amz-server-side-encryption/;
-/** Canned ACLs that grant nothing besides what the bucket's keys have. */
-const OWN_ACLS = new Set(['private', 'bucket-owner-read', 'bucket-owner-full-control']);
+/** Canned ACLs that grant nothing besides what the bucket's keys have; s3fs sends an empty one. */
+const OWN_ACLS = new Set(['', 'private', 'bucket-owner-read', 'bucket-owner-full-control']);
 
 /**
  * Refuses settings of an object that would not be applied.

@@ -13,6 +13,7 @@ import {
   type FileHandle,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Checksum } from './checksum.js';
 import { folderCandidates, keySegments, objectCandidates } from './key-path.js';
 import { S3Error } from './s3-error.js';
 import { isMissing, type StoreFolder, syncFolder } from './store-folder.js';
@@ -23,6 +24,8 @@ export interface ObjectFacts {
   readonly etag: string;
   /** Lower-case header names: content type, user metadata, … */
   readonly headers: Readonly<Record<string, string>>;
+  /** The checksum that its client stated and that was compared. */
+  readonly checksum?: Checksum | undefined;
 }
 
 export interface ObjectInfo extends ObjectFacts {

@@ -2,11 +2,13 @@ import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import {
   checkMd5,
+  checksumHeaders,
   checkWriteHeaders,
   type Exchange,
   keptHeaders,
   quoted,
   sendEmpty,
+  sendXml,
   unquoted,
   writeConditionOf,
 } from './exchange.js';
@@ -14,21 +16,55 @@ import type { ObjectInfo } from './object-files.js';
 import { S3Error } from './s3-error.js';
 import type { S3Request } from './s3-request.js';
 import { writeFileFrom } from './written-file.js';
+import type { XmlElement } from './xml.js';
 
 export async function putObject({ request, body, folder, objects, response }: Exchange): Promise<void> {
-  if (request.headers['x-amz-copy-source'] !== undefined)
-    throw new S3Error('NotImplemented', 'Copying is not implemented.');
   checkWriteHeaders(request);
   const condition = writeConditionOf(request);
   const file = await writeFileFrom(folder.temporaryPath(), body.pieces, true);
   try {
     checkMd5(request, file.md5);
-    const facts = { etag: file.md5, headers: keptHeaders(request) };
+    const facts = { etag: file.md5, headers: keptHeaders(request), checksum: body.checksum() };
     await objects.put(request.bucket, request.key, file.path, facts, condition);
   } finally {
     await rm(file.path, { force: true });
   }
-  sendEmpty(response, 200, { etag: quoted(file.md5) });
+  sendEmpty(response, 200, { etag: quoted(file.md5), ...checksumHeaders(body.checksum()) });
+}
+
+/** Members of the answer about attributes, by the words of the request. */
+const ATTRIBUTES: Readonly<Record<string, (info: ObjectInfo) => XmlElement>> = {
+  ETag: ({ etag }) => ['ETag', etag],
+  Checksum: ({ checksum }) => [
+    'Checksum',
+    checksum && [
+      [`Checksum${checksum.name.slice('x-amz-checksum-'.length).toUpperCase()}`, checksum.value],
+      ['ChecksumType', 'FULL_OBJECT'],
+    ],
+  ],
+  ObjectParts: ({ etag }) => {
+    const parts = /-(\d+)$/.exec(etag)?.[1];
+    return ['ObjectParts', parts === undefined ? undefined : [['PartsCount', parts]]];
+  },
+  StorageClass: () => ['StorageClass', 'STANDARD'],
+  ObjectSize: ({ size }) => ['ObjectSize', size],
+};
+
+export async function getAttributes({ request, objects, response }: Exchange): Promise<void> {
+  const wanted = String(request.headers['x-amz-object-attributes'] ?? '')
+    .split(',')
+    .map((word) => word.trim());
+  const unknown = wanted.find((word) => !Object.hasOwn(ATTRIBUTES, word));
+  if (unknown !== undefined)
+    throw new S3Error('InvalidArgument', `x-amz-object-attributes: "${unknown}" is not an attribute.`);
+  const info = await objects.stat(request.bucket, request.key);
+  if (!info) throw new S3Error('NoSuchKey', 'The specified key does not exist.');
+  response.setHeader('last-modified', info.lastModified.toUTCString());
+  sendXml(
+    response,
+    'GetObjectAttributesResponse',
+    wanted.map((word): XmlElement => ATTRIBUTES[word]?.(info) ?? [word, undefined]),
+  );
 }
 
 export async function getObject({ request, objects, response }: Exchange): Promise<void> {
@@ -78,6 +114,7 @@ function answerHeaders(
     'last-modified': info.lastModified.toUTCString(),
     'accept-ranges': 'bytes',
     'content-length': range ? range.end - range.start + 1 : info.size,
+    ...(request.headers['x-amz-checksum-mode'] === 'ENABLED' && !range ? checksumHeaders(info.checksum) : {}),
     ...(range ? { 'content-range': `bytes ${range.start}-${range.end}/${info.size}` } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Pieces } from '#lib/http';
+import { type Checksum, statedChecksum, withChecksum } from './checksum.js';
 import { decodeChunks } from './chunked-payload.js';
 import { S3Error } from './s3-error.js';
 import type { Signed } from './signature.js';
@@ -10,6 +11,8 @@ export interface RequestBody {
   readonly pieces: AsyncIterable<Buffer>;
   /** Bytes that `pieces` must yield. */
   readonly length: number;
+  /** The checksum that was compared, once all pieces were read; undefined when the client stated none. */
+  readonly checksum: () => Checksum | undefined;
 }
 
 async function* counted(source: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
@@ -35,17 +38,38 @@ async function* hashed(source: AsyncIterable<Buffer>, expected: string): AsyncGe
     throw new S3Error('XAmzContentSHA256Mismatch', 'The body does not have the SHA-256 that was signed.');
 }
 
-/** @throws S3Error (InvalidArgument) when the length or the kind of the payload is not known */
+/**
+ * A chunked body may come without `Content-Length`: it states its decoded length, as clients of Arrow do.
+ * @throws S3Error (InvalidArgument) when the length or the kind of the payload is not known
+ */
 export function bodyOf(request: IncomingMessage, signed: Signed): RequestBody {
+  const { headers } = request;
   const isChunked = signed.payload.startsWith('STREAMING-');
-  const length = Number(request.headers[isChunked ? 'x-amz-decoded-content-length' : 'content-length'] ?? 0);
-  if (!Number.isSafeInteger(length) || length < 0 || request.headers['transfer-encoding'] !== undefined)
+  const stated = headers[isChunked ? 'x-amz-decoded-content-length' : 'content-length'];
+  const length = Number(stated ?? 0);
+  const hasLength = isChunked ? stated !== undefined : headers['transfer-encoding'] === undefined;
+  if (!Number.isSafeInteger(length) || length < 0 || !hasLength)
     throw new S3Error('InvalidArgument', 'The Content-Length header is missing.');
-  if (isChunked) return { pieces: counted(decodeChunks(request, signed), length), length };
-  if (signed.payload === 'UNSIGNED-PAYLOAD') return { pieces: counted(request, length), length };
-  if (!/^[0-9a-f]{64}$/.test(signed.payload))
+  const trailers = new Map<string, string>();
+  const pieces = counted(
+    isChunked ? decodeChunks(request, signed, trailers) : plain(request, signed),
+    length,
+  );
+  const name = statedChecksum(headers);
+  if (name === undefined) return { pieces, length, checksum: () => undefined };
+  const value = (): string | undefined => trailers.get(name) ?? (headers[name] as string | undefined);
+  return {
+    pieces: withChecksum(pieces, name, value),
+    length,
+    checksum: () => ({ name, value: value() ?? '' }),
+  };
+}
+
+function plain(request: IncomingMessage, { payload }: Signed): AsyncIterable<Buffer> {
+  if (payload === 'UNSIGNED-PAYLOAD') return request;
+  if (!/^[0-9a-f]{64}$/.test(payload))
     throw new S3Error('InvalidArgument', 'x-amz-content-sha256 must be a SHA-256 or a supported keyword.');
-  return { pieces: hashed(request, signed.payload), length };
+  return hashed(request, payload);
 }
 
 /** A small document, read whole. */

@@ -1,4 +1,5 @@
 import * as bucket from './bucket-routes.js';
+import * as copy from './copy-routes.js';
 import type { Exchange } from './exchange.js';
 import * as object from './object-routes.js';
 import { S3Error } from './s3-error.js';
@@ -71,6 +72,7 @@ const ROUTES: readonly Route[] = [
   { about: 'object', method: 'PUT', words: [], handle: object.putObject, needs: WRITE },
   { about: 'object', method: 'GET', words: [], handle: object.getObject, needs: READ },
   { about: 'object', method: 'HEAD', words: [], handle: object.getObject, needs: STAT },
+  { about: 'object', method: 'GET', words: ['attributes'], handle: object.getAttributes, needs: STAT },
   {
     about: 'object',
     method: 'DELETE',
@@ -118,6 +120,11 @@ export function routeOf(request: S3Request): Pick<Route, 'handle' | 'needs'> {
       candidate.method === request.method &&
       candidate.words.join() === words.join(),
   );
+  // the header makes a write of a body one of another object's bytes
+  if (route && request.headers['x-amz-copy-source'] !== undefined) {
+    if (route.handle === object.putObject) return { ...route, handle: copy.copyObject };
+    if (route.handle === upload.putPart) return { ...route, handle: copy.copyPart };
+  }
   if (route) return route;
   if (words.length > 0)
     throw new S3Error('NotImplemented', `The operation ${words.join(', ')} is not implemented.`);

@@ -32,17 +32,20 @@ export async function startUpload({ request, user, uploads, response, now }: Exc
 }
 
 export async function putPart(exchange: Exchange): Promise<void> {
-  const { request, body, uploads, response } = exchange;
-  if (request.headers['x-amz-copy-source'] !== undefined)
-    throw new S3Error('NotImplemented', 'Copying is not implemented.');
+  const { body, response } = exchange;
+  const etag = await storePart(exchange, body.pieces);
+  const { name, value } = body.checksum() ?? {};
+  sendEmpty(response, 200, { etag: quoted(etag), ...(name === undefined ? {} : { [name]: value ?? '' }) });
+}
+
+/** Stores the part that a request names. @returns its etag */
+export async function storePart(exchange: Exchange, pieces: AsyncIterable<Buffer>): Promise<string> {
+  const { request, uploads } = exchange;
   const number = numberOf(request, 'partNumber', 0, Number.MAX_SAFE_INTEGER);
   if (number < 1 || number > MAX_PARTS)
     throw new S3Error('InvalidArgument', `Part numbers go from 1 to ${MAX_PARTS}.`);
   const upload = await uploads.get(request.bucket, request.key, uploadId(exchange));
-  const etag = await uploads.putPart(request.bucket, upload, number, body.pieces, (md5) =>
-    checkMd5(request, md5),
-  );
-  sendEmpty(response, 200, { etag: quoted(etag) });
+  return uploads.putPart(request.bucket, upload, number, pieces, (md5) => checkMd5(request, md5));
 }
 
 export async function listParts(exchange: Exchange): Promise<void> {

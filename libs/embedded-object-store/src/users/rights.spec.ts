@@ -181,7 +181,7 @@ describe('a key that may only write under a prefix', () => {
 
   it('copies nothing into its prefix', async () => {
     const copy = writer.copyObject('shared', 'exports/ws-a/stolen', '/shared/exports/ws-ab/theirs');
-    expect(await codeOf(copy)).toBe('NotImplemented');
+    expect(await codeOf(copy)).toBe('AccessDenied');
     expect(await codeOf(operator.statObject('shared', 'exports/ws-a/stolen'))).toBe('NotFound');
   });
 
