@@ -255,6 +255,32 @@ export const EXPRESSIONS: readonly Expression[] = [
     [aRun({ inputs: '{"a":"hé\\""}' }), aRun({ outputs: '{"a":"h\\u00e9\\""}' }), named('HÉ"')],
     [aRun({ inputs: '{"a":"hé"}' })],
   ),
+  row(
+    'search("äö é")',
+    [
+      aRun({ inputs: '{"a":"\\u00c4\\u00d6 \\u00e9"}' }),
+      aRun({ outputs: '{"a":"Ä\\u00f6 É"}' }),
+      withMetadata({ a: 'ÄÖ É' }),
+    ],
+    [aRun({ inputs: '{"a":"\\u00c4o \\u00e9"}' })],
+  ),
+  row(
+    'search("fish & <b>chips/peas</b> it\'s 1+1=2")',
+    [
+      aRun({
+        inputs:
+          '{"a":"fish \\u0026 \\u003cb\\u003echips\\/peas\\u003c/b\\u003e it\\u0027s 1\\u002B1\\u003d2"}',
+      }),
+      aRun({ outputs: '{"a":"Fish & <B>Chips/Peas</b> it\'s 1+1=2"}' }),
+    ],
+    [aRun({ inputs: '{"a":"fish u0026 <b>chips/peas</b> it\'s 1+1=2"}' })],
+  ),
+  row('search("a.b+(c)")', [aRun({ inputs: '{"a":"A.B+(C)"}' })], [aRun({ inputs: '{"a":"axb+(c)"}' })]),
+  row(
+    'search("tab\\there")',
+    [aRun({ inputs: '{"a":"tab\\u0009here"}' })],
+    [aRun({ inputs: '{"a":"tabthere"}' })],
+  ),
   row('search(outputs, "a\\nb")', [aRun({ outputs: '{"a":"a\\nb"}' })], [named('a\nb')]),
   row(
     'search(metadata, "tenant")',

@@ -18,4 +18,4 @@ export { FILTER_LIMITS } from './limits.js';
 export { OPERATORS } from './operators.js';
 export { lookupsOf } from './lookups.js';
 export { parseFilter } from './parse-filter.js';
-export { searchForms } from './search-forms.js';
+export { jsonSearch } from './search-forms.js';

@@ -1,15 +1,40 @@
-/** Characters that clients write as `\uXXXX`, if they keep to ASCII. */
-const BEYOND_ASCII = /[\u007f-\uffff]/g;
+import { foldCase } from './evaluation/fold-case.js';
 
-/**
- * Forms of a text in JSON text: the way JavaScript writes it, and the way Python does by default. One form if
- * they are the same.
- */
-export function searchForms(text: string): readonly string[] {
-  const plain = JSON.stringify(text).slice(1, -1);
-  const ascii = plain.replace(
-    BEYOND_ASCII,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return ascii === plain ? [plain] : [plain, ascii];
+/** A text or a pattern to find in JSON text whose letters are lower case. */
+export type JsonSearch =
+  | { readonly kind: 'text'; readonly text: string }
+  /** A regular expression that Postgres and JavaScript read alike. */
+  | { readonly kind: 'pattern'; readonly pattern: string };
+
+/** Characters that clients write in several ways: Python everything beyond ASCII, Go `<>&`, PHP `/`, .NET and Gson the others. */
+const SEVERAL_WAYS = /["\\<>&'+=`/\u0000-\u001f\u007f-\uffff]/;
+const SPECIAL = /[.*+?^${}()|[\]\\]/g;
+
+const literal = (text: string): string => text.replace(SPECIAL, '\\$&');
+
+/** The escape of each UTF-16 unit, as it stands in JSON text of lower case. */
+function escapeOf(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_unit, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');
+}
+
+/** All ways to write a character of lower case, as alternatives of a regular expression. */
+function waysOf(character: string): string {
+  if (!SEVERAL_WAYS.test(character)) return literal(character);
+  const upper = character.toUpperCase();
+  const short = JSON.stringify(character).slice(1, -1);
+  const ways = [short, escapeOf(character)];
+  if (character === '/') ways.push('\\/');
+  // an escape has the case of the letter that was sent
+  if (upper !== character && foldCase(upper) === character) ways.push(escapeOf(upper));
+  return `(?:${[...new Set(ways)].map(literal).join('|')})`;
+}
+
+/** Finds a text in JSON text, ignoring case and the escapes that its sender chose. */
+export function jsonSearch(text: string): JsonSearch {
+  const folded = foldCase(text);
+  if (!SEVERAL_WAYS.test(folded)) return { kind: 'text', text: folded };
+  return { kind: 'pattern', pattern: [...folded].map(waysOf).join('') };
 }

@@ -15,8 +15,10 @@ const RULES: readonly RegExp[] = [
   /(?:NOT )?[rt]\.is_root/g,
   /\$ = ANY \([rt]\.tags\)/g,
   /(?:[rt]\.name|left\(p\.(?:error|inputs|outputs|extra), \d+\)) ILIKE \$/g,
+  /lower\(left\(p\.(?:inputs|outputs|extra), \d+\)\) ~ \$/g,
   /EXISTS \(SELECT FROM unnest\([rt]\.tags\) AS g WHERE g ILIKE \$\)/g,
   /CASE WHEN octet_length\(p\.extra\) <= \d+ AND pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::json -> 'metadata'\)::text ELSE left\(p\.extra, \d+\) END ILIKE \$/g,
+  /lower\(CASE WHEN octet_length\(p\.extra\) <= \d+ AND pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::json -> 'metadata'\)::text ELSE left\(p\.extra, \d+\) END\) ~ \$/g,
   /CASE WHEN octet_length\(p\.extra\) <= \d+ AND pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::jsonb -> 'metadata'\) (?:@> \$|-> \$ IS NOT NULL) END/g,
   new RegExp(
     `EXISTS \\(SELECT FROM run_payloads p WHERE ${OF_RUN('p', `p\\.start_time = ${PLACE}\\.start_time AND p\\.id = ${PLACE}\\.id AND p\\.trace_id = ${PLACE}\\.trace_id`)} AND C(?: OFFSET 0)?\\)`,

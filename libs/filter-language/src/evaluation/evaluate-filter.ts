@@ -8,7 +8,7 @@ import {
   type SearchField,
 } from '../fields.js';
 import type { Comparison, Filter, Operand, PairCondition } from '../filter.js';
-import { searchForms } from '../search-forms.js';
+import { jsonSearch } from '../search-forms.js';
 import { containsJson } from './contains-json.js';
 import type { FilterableFeedback, FilterablePair, FilterableRun } from './filterable-run.js';
 import { fitsPattern } from './fits-pattern.js';
@@ -119,11 +119,12 @@ function meets(pair: Pair, condition: PairCondition): boolean {
 const IS_JSON: ReadonlySet<SearchField> = new Set(['inputs', 'outputs', 'metadata']);
 
 function isFound(run: FilterableRun, field: SearchField, text: string): boolean {
-  const forms = (IS_JSON.has(field) ? searchForms(text) : [text]).map(foldCase);
+  const wanted = IS_JSON.has(field) ? jsonSearch(text) : { kind: 'text' as const, text: foldCase(text) };
+  const pattern = wanted.kind === 'pattern' ? new RegExp(wanted.pattern) : undefined;
   return TEXTS_OF[field](run).some((whole) => {
     if (whole === undefined) return false;
     const folded = foldCase(whole);
-    return forms.some((form) => folded.includes(form));
+    return wanted.kind === 'text' ? folded.includes(wanted.text) : pattern?.test(folded);
   });
 }
 

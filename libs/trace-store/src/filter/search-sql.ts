@@ -1,4 +1,4 @@
-import { type SearchField, searchForms } from '#lib/filter-language';
+import { jsonSearch, type SearchField } from '#lib/filter-language';
 import { beginning, IS_READABLE, payloadSql } from './payload-sql.js';
 import type { SqlValues } from './sql-values.js';
 
@@ -17,13 +17,13 @@ const METADATA = `CASE WHEN ${IS_READABLE} THEN (p.extra::json -> 'metadata')::t
 
 function inPayload(field: Payload, text: string, out: SqlValues): string {
   if (field === 'error') return `${beginning('p.error')} ILIKE ${out.bind('text', containing(text))}`;
-  const patterns = searchForms(text).map((form) => out.bind('text', containing(form)));
-  const any = patterns.map((pattern) =>
-    field === 'metadata'
-      ? `(${beginning('p.extra')} ILIKE ${pattern} AND ${METADATA} ILIKE ${pattern})`
-      : `${beginning(`p.${field}`)} ILIKE ${pattern}`,
-  );
-  return any.join(' OR ');
+  const wanted = jsonSearch(text);
+  const has = (json: string): string =>
+    wanted.kind === 'text'
+      ? `${json} ILIKE ${out.bind('text', containing(wanted.text))}`
+      : `lower(${json}) ~ ${out.bind('text', wanted.pattern)}`;
+  if (field === 'metadata') return `(${has(beginning('p.extra'))} AND ${has(METADATA)})`;
+  return has(beginning(`p.${field}`));
 }
 
 /** SQL that is true when a text occurs in one of the fields of the run in row `r`, ignoring case. */
