@@ -25,7 +25,7 @@ export function openFileWriter(
   switch (format) {
     case 'parquet':
       return new ParquetWriter({
-        columns: fileColumns(columns, formatVersion, wanted),
+        columns: fileColumns(columns, resource, formatVersion, wanted),
         sortedBy: SORTED_BY,
         metadata: fileMetadata(spec, resource, columns, wanted),
         compression,

@@ -2,9 +2,18 @@ import { errorText, TerminalError } from '#lib/errors';
 import type { ObjectStore } from '#lib/object-store';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import { type ExportProgressRecord, StaleAttemptError, type TraceStore } from '#lib/trace-store';
+import { systemClock } from '#lib/time';
+import {
+  EXPORT_COLUMNS,
+  type ExportFile,
+  type ExportProgressRecord,
+  FEEDBACK_COLUMNS_OF_EXPORTS,
+  StaleAttemptError,
+  type TraceStore,
+} from '#lib/trace-store';
 import { checkAdopted } from './check-adopted.js';
 import type { ExportTask } from './export-task.js';
+import { addToTable } from './iceberg-table.js';
 import { renderExportManifest, renderManifest } from './manifest.js';
 import { onlyOrInForce } from './only-or-in-force.js';
 import type { ProgressJournal } from './progress-journal.js';
@@ -95,6 +104,7 @@ async function finish(task: ExportTask, tools: AttemptTools): Promise<void> {
     if (whole) {
       if (await journal.finishUnlessLast(whole.exportUid, whole.manifests.length)) return;
       const files = await traceStore.exportProgress.filesOfExport(whole.exportUid);
+      await addToTables(task, files, tools);
       const manifest = renderExportManifest(task, whole.manifests, files);
       await journal.confirm();
       for (const key of whole.keys) {
@@ -116,6 +126,22 @@ async function finish(task: ExportTask, tools: AttemptTools): Promise<void> {
           );
         });
     throw error;
+  }
+}
+
+const COLUMNS = { runs: EXPORT_COLUMNS, feedback: FEEDBACK_COLUMNS_OF_EXPORTS };
+
+/** The tables come before the manifest of the export, for which readers wait. */
+async function addToTables(
+  task: ExportTask,
+  files: readonly ExportFile[],
+  { store, journal }: AttemptTools,
+): Promise<void> {
+  if (task.spec.table !== 'iceberg') return;
+  const tools = { store, now: () => systemClock.now(), confirm: () => journal.confirm() };
+  for (const resource of task.resources) {
+    const own = files.filter((file) => (file.resource ?? 'runs') === resource);
+    await addToTable(task, resource, COLUMNS[resource], own, tools);
   }
 }
 

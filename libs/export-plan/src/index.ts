@@ -12,6 +12,7 @@ export {
   manifestKey,
   partitionFolder,
   partKey,
+  tableFolder,
   testObjectKey,
   windowManifestKey,
   type FormatVersion,

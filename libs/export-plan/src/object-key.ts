@@ -145,6 +145,20 @@ export function windowManifestKey(prefix: string, scheduleId: string, start: Ins
   return joined(prefix, `manifests/schedule=${scheduleId}/${name}.json`);
 }
 
+/**
+ * Folder of the table over the files of an export, or of all windows of a schedule; without a slash at its end.
+ * @param resource of its rows
+ */
+export function tableFolder(
+  prefix: string,
+  of: { readonly exportId: string } | { readonly scheduleId: string },
+  resource: NonNullable<PartitionAddress['resource']>,
+): string {
+  const [name, id] = 'scheduleId' in of ? ['schedule', of.scheduleId] : ['export_id', of.exportId];
+  checkUuids([id]);
+  return joined(prefix, `tables/${name}=${id}/${resource}`);
+}
+
 /** Key of the object with which a destination is tested; the folder is the interface's. */
 export function testObjectKey(prefix: string, id: string): string {
   return joined(prefix, `tmp/${id}.txt`);

@@ -43,6 +43,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Render
     format: spec.format === 'jsonl' ? 'JSONL' : 'Parquet',
     format_version: spec.formatVersion,
     compression: spec.compression,
+    table: spec.table ?? null,
     page_bytes: spec.pageBytes ?? null,
     resources: spec.resources ?? ['runs'],
     export_fields: spec.exportFields ?? null,

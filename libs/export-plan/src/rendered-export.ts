@@ -38,6 +38,7 @@ export interface RenderedExport {
   readonly format: string;
   readonly format_version: string;
   readonly compression: string;
+  readonly table: 'iceberg' | null;
   readonly page_bytes: number | null;
   readonly resources: readonly string[];
   readonly export_fields: readonly string[] | null;

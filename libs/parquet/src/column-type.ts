@@ -25,6 +25,8 @@ export interface ParquetColumn {
   readonly nullable: boolean;
   /** Number of the tuple's field that holds it. */
   readonly field: number;
+  /** Id by which tables name the column, and that of the elements of a list. */
+  readonly ids?: { readonly column: number; readonly element: number };
   /** True for values that repeat. A dictionary that grows too large is given up within its row group. */
   readonly dictionary?: boolean;
   /** Smallest and largest value of each row group and page; of texts, their first 64 bytes at most. */

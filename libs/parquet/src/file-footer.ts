@@ -174,16 +174,17 @@ export class FileFooter {
     const elements = this.#options.columns.reduce((sum, { type }) => sum + (isList(type) ? 3 : 1), 1);
     thrift.structs(2, elements);
     thrift.begin().binary(4, 'schema').i32(5, this.#options.columns.length).end();
-    for (const { name, type, nullable } of this.#options.columns) {
+    for (const { name, type, nullable, ids } of this.#options.columns) {
       const repetition = nullable ? OPTIONAL : REQUIRED;
       if (!isList(type)) {
-        putLeaf(thrift, name, type, repetition);
+        putLeaf(thrift, name, type, repetition, ids?.column);
         continue;
       }
       thrift.begin().i32(3, repetition).binary(4, name).i32(5, 1).i32(6, CONVERTED.list);
+      if (ids) thrift.i32(9, ids.column);
       thrift.struct(10).struct(LOGICAL.list).end().end().end();
       thrift.begin().i32(3, REPEATED).binary(4, 'list').i32(5, 1).end();
-      putLeaf(thrift, 'element', 'text', REQUIRED);
+      putLeaf(thrift, 'element', 'text', REQUIRED, ids?.element);
     }
   }
 }
@@ -200,21 +201,30 @@ function putChunk(
   thrift.end();
 }
 
-function putLeaf(thrift: ThriftWriter, name: string, type: ColumnType, repetition: number): void {
+function putLeaf(
+  thrift: ThriftWriter,
+  name: string,
+  type: ColumnType,
+  repetition: number,
+  id: number | undefined,
+): void {
   thrift.begin().i32(1, physicalType(type)).i32(3, repetition).binary(4, name);
+  const putId = (): ThriftWriter => (id === undefined ? thrift : thrift.i32(9, id));
   switch (type) {
     case 'bool':
     case 'int64':
     case 'double':
+      putId();
       break;
     case 'timestamp':
-      thrift.i32(6, CONVERTED.timestampMicros).struct(10).struct(LOGICAL.timestamp);
+      thrift.i32(6, CONVERTED.timestampMicros);
+      putId().struct(10).struct(LOGICAL.timestamp);
       // adjusted to UTC, in microseconds
       thrift.bool(1, true).struct(2).struct(2).end().end().end().end();
       break;
     case 'decimal':
       thrift.i32(6, CONVERTED.decimal).i32(7, DECIMAL_SCALE).i32(8, DECIMAL_PRECISION);
-      thrift.struct(10).struct(LOGICAL.decimal).i32(1, DECIMAL_SCALE).i32(2, DECIMAL_PRECISION).end().end();
+      putId().struct(10).struct(LOGICAL.decimal).i32(1, DECIMAL_SCALE).i32(2, DECIMAL_PRECISION).end().end();
       break;
     case 'uuid':
     case 'text':
@@ -222,7 +232,8 @@ function putLeaf(thrift: ThriftWriter, name: string, type: ColumnType, repetitio
     case 'text-list':
     case 'uuid-list-as-text':
     case 'text-list-as-text':
-      thrift.i32(6, CONVERTED.utf8).struct(10).struct(LOGICAL.string).end().end();
+      thrift.i32(6, CONVERTED.utf8);
+      putId().struct(10).struct(LOGICAL.string).end().end();
       break;
     default:
       throw new Error(`no such type: ${type satisfies never}`);

@@ -25,6 +25,7 @@ export type {
 } from './dataset/example.js';
 export { parseExample, type SentExample } from './dataset/parse-example.js';
 export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
+export { FEEDBACK_COLUMNS_OF_EXPORTS } from './export/feedback-columns.js';
 export type {
   ArchivedExport,
   ArchivedRun,

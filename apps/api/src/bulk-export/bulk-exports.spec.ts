@@ -303,6 +303,8 @@ describe('the bulk export routes', () => {
     expect(problems(await create({ format: 'JSONL', page_bytes: 1_048_576 }))).toEqual([
       'body.page_bytes value_error',
     ]);
+    expect(problems(await create({ format: 'JSONL', table: 'iceberg' }))).toEqual(['body.table value_error']);
+    expect((await create({ table: 'iceberg' })).json.table).toBe('iceberg');
     expect((await create({ page_bytes: 2_097_152 })).json.page_bytes).toBe(2_097_152);
     expect(problems(await create({ format: 'JSONL', compression: 'snappy' }))).toEqual([
       'body.compression value_error',

@@ -62,6 +62,7 @@ function filesProblems({
   compression,
   resources,
   page_bytes,
+  table,
 }: CreateExportRequest): readonly FieldProblem[] {
   const problem = (field: string, msg: string): FieldProblem => ({
     loc: ['body', field],
@@ -72,6 +73,7 @@ function filesProblems({
     ...(format === 'JSONL' && compression === 'snappy'
       ? [problem('compression', 'JSONL has no compression snappy; use zstd, gzip or none')]
       : []),
+    ...(format === 'JSONL' && table ? [problem('table', 'a table needs Parquet; leave it out')] : []),
     ...(format === 'JSONL' && page_bytes ? [problem('page_bytes', 'JSONL has no pages; leave it out')] : []),
     ...(resources && !resources.includes('runs') ? [problem('resources', 'List should have runs')] : []),
   ];
@@ -124,6 +126,7 @@ function buildExportSpec(
     ...(format ? { format: FORMATS[format] } : {}),
     ...(format_version ? { formatVersion: format_version } : {}),
     ...(compression ? { compression: compression === 'zstandard' ? 'zstd' : compression } : {}),
+    ...(request.table ? { table: request.table } : {}),
     ...(request.page_bytes ? { pageBytes: request.page_bytes } : {}),
     ...(request.resources ? { resources: [...new Set(request.resources)] } : {}),
     ...(export_fields ? { exportFields: export_fields as BulkExportSpec['exportFields'] } : {}),

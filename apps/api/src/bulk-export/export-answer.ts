@@ -79,6 +79,8 @@ export class ExportAnswer implements RenderedExport {
   @Answered(words(['Parquet', 'JSONL'])) readonly format: string;
   @Answered(words(['v1', 'v2_beta'])) readonly format_version: string;
   @Answered(words(['none', 'gzip', 'snappy', 'zstd'])) readonly compression: string;
+  @Answered(orNull(words(['iceberg'])), 'Table over the files, where one was asked for')
+  readonly table: 'iceberg' | null;
   @Answered(orNull(WHOLE), 'Size at which pages of payloads end, where one was given')
   readonly page_bytes: number | null;
   @Answered(textList(), 'runs, and feedback where it is exported too') readonly resources: readonly string[];

@@ -50,6 +50,12 @@ export class CreateExportRequest {
   @Choice(COMPRESSIONS, { about: 'Of the files; zstd when absent. JSONL has no snappy' })
   compression?: (typeof COMPRESSIONS)[number] | null;
 
+  @Choice(['iceberg'], {
+    about:
+      'Table over the files: metadata of Apache Iceberg below `tables/` of the prefix once the export is complete. Exports of a schedule add to one table, for which the key needs `s3:GetObject`. Parquet alone',
+  })
+  table?: 'iceberg' | null;
+
   @Whole({
     min: 1_048_576,
     max: 8_388_608,

@@ -21,6 +21,7 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly files: BulkExport['spec']['format'] | undefined;
   readonly format: BulkExport['spec']['formatVersion'] | undefined;
   readonly compression: BulkExport['spec']['compression'] | undefined;
+  readonly table: BulkExport['spec']['table'];
   /** Mebibytes. */
   readonly pageMib: number | undefined;
   readonly filter: string | undefined;
@@ -103,7 +104,7 @@ async function noteMissingProject(rest: RestClient, project: string): Promise<vo
 
 /** Spec to which the API server adds defaults. */
 function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
-  const { files, format, compression, pageMib, filter, fields, feedback } = flags;
+  const { files, format, compression, table, pageMib, filter, fields, feedback } = flags;
   return {
     destinationRef: { name: flags.destination },
     tracingProject: isUuid(project) ? { id: project } : { name: project },
@@ -111,6 +112,7 @@ function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
     ...(files === undefined ? {} : { format: files }),
     ...(format === undefined ? {} : { formatVersion: format }),
     ...(compression === undefined ? {} : { compression }),
+    ...(table === undefined ? {} : { table }),
     ...(pageMib === undefined ? {} : { pageBytes: pageMib << 20 }),
     ...(filter === undefined ? {} : { filter }),
     ...webhookOf(flags),

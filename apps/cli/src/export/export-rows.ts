@@ -11,6 +11,7 @@ import { DDL_ENGINES } from './ddl-engine.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
 const FILES = ['parquet', 'jsonl'] as const;
+const TABLES = ['iceberg'] as const;
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
 
 /** `24h`, `7d` → hours; the window of a schedule is 1 to 168 hours long. */
@@ -113,6 +114,12 @@ export const EXPORT_COMMANDS: readonly Command[] = [
         ),
         files: parsed('--files <format>', FILES.join(', '), oneOf(FILES), FILES),
         format: parsed('--format <version>', FORMATS.join(', '), oneOf(FORMATS), FORMATS),
+        table: parsed(
+          '--table <kind>',
+          'iceberg: write the metadata of a table over the files, one table for all windows of a schedule',
+          oneOf(TABLES),
+          TABLES,
+        ),
         pageMib: parsed(
           '--page-mib <size>',
           'MiB after which a page of payloads ends, 1 to 8, for readers that hold whole pages',

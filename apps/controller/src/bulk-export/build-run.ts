@@ -51,6 +51,7 @@ export function buildExportRun(
       format: spec.format,
       formatVersion: spec.formatVersion,
       compression: spec.compression,
+      ...(spec.table === undefined ? {} : { table: spec.table }),
       ...(spec.pageBytes === undefined ? {} : { pageBytes: spec.pageBytes }),
       ...(spec.exportFields ? { exportFields: spec.exportFields } : {}),
       ...(spec.resources ? { resources: spec.resources } : {}),

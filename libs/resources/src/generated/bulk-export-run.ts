@@ -30,6 +30,8 @@ export interface BulkExportRunSpec {
   readonly formatVersion: 'v1' | 'v2_beta';
   /** Compression of the files. jsonl has no snappy. */
   readonly compression: 'none' | 'gzip' | 'snappy' | 'zstd';
+  /** Table over the files. With iceberg, the metadata of an Apache Iceberg table are written below tables/ of the prefix when the export is complete; the exports of a schedule add to one table, for which the key needs s3:GetObject. Only for parquet. */
+  readonly table?: 'iceberg';
   /** Uncompressed bytes after which a page of payloads ends, for readers that hold whole pages; only for parquet. Absent, 4 MiB, and one page for a row group where histories come again, which makes the smallest files. */
   readonly pageBytes?: number;
   /** What is exported, runs alone when absent. With feedback, that of the exported runs lies in files of its own, with all of its columns. */
