@@ -30,6 +30,7 @@ import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
 import { AnswerBudget } from './core/answer-budget.js';
 import { AgentRoutes } from './route/agent-routes.js';
+import { reportIgnored } from './audit/report-ignored.js';
 import { RouteHosts } from './route/route-hosts.js';
 import { allowPages } from './wire/allow-pages.js';
 import { answerStatuses } from './otlp/answer-statuses.js';
@@ -40,6 +41,8 @@ import { ErrorFilter } from './wire/error-filter.js';
 import { watchMethods } from './wire/method-not-allowed.js';
 import { QueryGuard } from './wire/query-guard.js';
 import { RequestPipe } from './wire/request-pipe.js';
+import { rewriteAddress } from './wire/addresses.js';
+import { SpeakVocabulary } from './wire/speak-vocabulary.js';
 import { clientAddress } from './wire/client-address.js';
 
 /** The api with everything made and nothing started. */
@@ -113,6 +116,7 @@ export async function openApplication(
   const refuseOtherMethods = watchMethods(server);
   application.useGlobalFilters(new ErrorFilter(log, parts.clock));
   application.useGlobalGuards(new QueryGuard());
+  application.useGlobalInterceptors(new SpeakVocabulary(reportIgnored(parts, application)));
   application.useGlobalPipes(new RequestPipe());
   return {
     name: 'http',
@@ -146,6 +150,7 @@ function buildAdapter(
     // spread over: the adapter takes no undefined
     ...(trustedProxies === undefined ? {} : { trustProxy: [...trustedProxies] }),
     serverFactory: (handle: RequestListener) => createRoutedServer(handle, limits, hosts),
+    rewriteUrl: rewriteAddress,
     schemaController: SCHEMALESS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
     frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {

@@ -42,7 +42,12 @@ export interface AuditRecord {
   readonly actor: AuditActor;
   readonly action: AuditAction;
   readonly source: { readonly address?: string; readonly userAgent?: string };
-  readonly outcome: { readonly status: number; readonly reason?: string };
+  readonly outcome: {
+    readonly status: number;
+    readonly reason?: string;
+    /** Members of the body that were ignored, without their values. */
+    readonly ignored?: string;
+  };
 }
 
 const MAX_TEXT = 200;

@@ -21,8 +21,10 @@ describe('sizes of deployments from git', () => {
   });
 
   it('gives a size to deployments from git alone', () => {
-    const sourceConfig = { deploymentType: 'dev' as const, resourceSpec: { cpu: 2 } };
-    expect(wantedResourceSpec({ source: 'git_host', sourceConfig })).toBe(DEPLOYMENT_TYPES.dev);
-    expect(wantedResourceSpec({ source: 'internal_image', sourceConfig })).toEqual({ cpu: 2 });
+    const size = { deploymentType: 'dev' as const };
+    const own = { ...size, resourceSpec: { cpu: 2 } };
+    expect(wantedResourceSpec({ source: 'git_host', sourceConfig: size })).toBe(DEPLOYMENT_TYPES.dev);
+    expect(wantedResourceSpec({ source: 'git_host', sourceConfig: own })).toEqual({ cpu: 2 });
+    expect(wantedResourceSpec({ source: 'internal_image', sourceConfig: size })).toBeUndefined();
   });
 });

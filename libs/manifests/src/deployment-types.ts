@@ -15,7 +15,7 @@ export function wantedResourceSpec({
   source,
   sourceConfig: { resourceSpec, deploymentType },
 }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): ResourceSpec | undefined {
-  return source === 'git_host' && deploymentType !== undefined
-    ? DEPLOYMENT_TYPES[deploymentType]
-    : resourceSpec;
+  const size =
+    source === 'git_host' && deploymentType !== undefined ? DEPLOYMENT_TYPES[deploymentType] : undefined;
+  return resourceSpec ?? size;
 }

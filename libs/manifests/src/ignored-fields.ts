@@ -16,6 +16,7 @@ export interface IgnoredField {
   readonly because: string;
 }
 
+const NO_CACHE = 'a deployment has no cache of its own';
 const NO_SUCH_WORKLOAD = 'the platform has no such workload';
 
 /** Database of a deployment: a Postgres server of its own, or the reason why it uses the shared one. */
@@ -50,7 +51,10 @@ const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
   executorCpuLimit: NO_SUCH_WORKLOAD,
   executorMemoryMb: NO_SUCH_WORKLOAD,
   executorMemoryLimitMb: NO_SUCH_WORKLOAD,
-  cacheMemoryMb: 'a deployment has no cache of its own',
+  cacheCpu: NO_CACHE,
+  cacheCpuLimit: NO_CACHE,
+  cacheMemoryMb: NO_CACHE,
+  cacheMemoryLimitMb: NO_CACHE,
 };
 
 /**
@@ -61,11 +65,12 @@ export function ignoredFields(
   { source, sourceConfig }: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>,
   surroundings: FieldSurroundings,
 ): readonly IgnoredField[] {
-  const { installCommand, buildCommand, resourceSpec = {} } = sourceConfig;
+  const { installCommand, buildCommand, deploymentType, resourceSpec = {} } = sourceConfig;
   return [
     ...Object.keys(resourceSpec)
       .sort()
       .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec, surroundings)),
+    ...(deploymentType === undefined || source === 'git_host' ? [] : [NO_SIZE]),
     ...(installCommand === undefined || source === 'git_host' ? [] : [ofSource('installCommand')]),
     ...(buildCommand === undefined || source === 'git_host' ? [] : [ofSource('buildCommand')]),
   ];
@@ -88,6 +93,11 @@ export function ignoredText(
     )
     .join('; ');
 }
+
+const NO_SIZE: IgnoredField = {
+  field: 'deploymentType',
+  because: 'sizes are for deployments from git; others have a resource spec',
+};
 
 function ofSource(field: 'installCommand' | 'buildCommand'): IgnoredField {
   return { field, because: 'an image is installed and built already' };

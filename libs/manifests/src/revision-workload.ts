@@ -282,6 +282,11 @@ function agentContainer(
     image: revision.status?.image ?? '',
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }, METRICS_CONTAINER_PORT],
     env: [
+      // the platform's variables come after these: the later of two with one name wins
+      ...(spec.secretReferences ?? []).map(({ name, secretName, secretKey }) => ({
+        name,
+        valueFrom: fromSecret(secretName, secretKey),
+      })),
       ...agentEnvironment(revision, settings),
       ...trustedCaPart(revision, databaseMark),
       ...(role === 'all' ? [] : [{ name: 'AGENTPLANE_ROLE', value: role }]),

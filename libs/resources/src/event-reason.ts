@@ -5,6 +5,7 @@
 export const EVENT = {
   // any kind
   reconcileFailed: 'ReconcileFailed',
+  membersIgnored: 'MembersIgnored',
   // AgentDeployment
   archivingFailed: 'ArchivingFailed',
   databaseAddressChanged: 'DatabaseAddressChanged',

@@ -75,6 +75,12 @@ export const ANNOTATION = {
   testRequest: 'agentplane.dev/test-request',
   /** On a destination: NAME@TIME of Secrets that it had before, which are deleted once nothing needs them. */
   formerCredentials: 'agentplane.dev/former-credentials',
+  /** On what was created by REST with words of LangSmith's clients: JSON, member → word. Answers repeat them. */
+  words: 'agentplane.dev/words',
+  /** On a deployment: its name for people, by REST. */
+  displayName: 'agentplane.dev/display-name',
+  /** On a deployment: JSON, list of NAME:VERSION that a client of REST noted. */
+  trackedPackages: 'agentplane.dev/tracked-packages',
   /** On a deployment: JSON, requested revisions that were never created because another was requested first. */
   supersededRevisions: 'agentplane.dev/superseded-revisions',
   /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */

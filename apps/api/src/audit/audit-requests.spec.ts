@@ -59,6 +59,13 @@ describe('the audit log of REST', () => {
     });
   });
 
+  it('names members of a body that were ignored, without their values', async () => {
+    const body = { compute_id: 'audited', novel: 'canary' };
+    const found = await lastOf(() => tenant.call('POST', '/v2/listeners', body));
+    expect(found).toMatchObject({ outcome: { status: 201, ignored: 'novel' } });
+    expect(text()).not.toContain('canary');
+  });
+
   it('keeps keys out, also those that it records the making of', async () => {
     let made: { id: string; key: string } = { id: '', key: '' };
     const found = await lastOf(async () => {

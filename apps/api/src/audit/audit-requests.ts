@@ -5,6 +5,7 @@ import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
 import { ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
 import { clientAddress } from '../wire/client-address.js';
+import { ignoredIn } from '../wire/speak-vocabulary.js';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Routes by which agents record data, which is not audited. */
@@ -57,6 +58,7 @@ function record(audit: AuditLog, { request, reply, route, answer }: Answered): v
   const address = clientAddress(request);
   const agent = request.headers['user-agent'];
   const reason = reasonOf(answer['detail']);
+  const ignored = ignoredIn(request);
   const actor = actorOf(request);
   const recorded: AuditRecord = {
     program: 'api',
@@ -71,7 +73,11 @@ function record(audit: AuditLog, { request, reply, route, answer }: Answered): v
       ...(address === undefined ? {} : { address }),
       ...(agent === undefined ? {} : { userAgent: shortened(agent) }),
     },
-    outcome: { status: reply.statusCode, ...(reason === undefined ? {} : { reason }) },
+    outcome: {
+      status: reply.statusCode,
+      ...(reason === undefined ? {} : { reason }),
+      ...(ignored === '' ? {} : { ignored: shortened(ignored) }),
+    },
   };
   audit.write(recorded, ownerOf(actor));
 }

@@ -47,7 +47,8 @@ export class SourceConfigAnswer {
   @Answered(orNull(TEXT)) readonly repo_url: string | null;
   @Answered(orNull(words(['dev_free', 'dev', 'prod']))) readonly deployment_type: string | null;
   @Answered(orNull(FLAG)) readonly build_on_push: boolean | null;
-  @Answered(orNull(TEXT)) readonly custom_url: string | null;
+  @Answered(orNull(TEXT), 'Address of the deployment: the one that was given, else that of the platform')
+  readonly custom_url: string | null;
   @Answered(orNull(object(() => ResourceSpecRequest))) readonly resource_spec: object | null;
   @Answered(orNull(UUID)) readonly listener_id: string | null;
   @Answered(orNull(object(() => ListenerConfigAnswer))) readonly listener_config: ListenerConfigAnswer | null;
@@ -60,6 +61,12 @@ export class SourceRevisionConfigAnswer {
   @Answered(orNull(TEXT)) readonly graph_config_path: string | null;
   @Answered(orNull(TEXT)) readonly image_uri: string | null;
   @Answered(orNull(TEXT)) readonly repo_commit_sha: string | null;
+}
+
+export class SecretReferenceAnswer {
+  @Answered(TEXT) readonly name: string;
+  @Answered(TEXT) readonly secret_name: string;
+  @Answered(TEXT) readonly secret_key: string;
 }
 
 export class SecretAnswer {
@@ -76,7 +83,12 @@ export class DeploymentAnswer {
   @Answered(object(() => SourceConfigAnswer)) readonly source_config: SourceConfigAnswer;
   @Answered(object(() => SourceRevisionConfigAnswer))
   readonly source_revision_config: SourceRevisionConfigAnswer;
-  @Answered(listOf(() => SecretAnswer)) readonly secrets: readonly SecretAnswer[];
+  @Answered(orNull(listOf(() => SecretAnswer)), 'Null for a deployment in the words of LangSmith')
+  readonly secrets: readonly SecretAnswer[] | null;
+  @Answered(listOf(() => SecretReferenceAnswer)) readonly secret_references: readonly SecretReferenceAnswer[];
+  @Answered(orNull(TEXT), 'Name for people') readonly display_name: string | null;
+  @Answered(orNull(textList()), 'NAME:VERSION of packages that a client noted')
+  readonly tracked_packages: readonly string[] | null;
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
   @Answered(WHOLE, 'Counts the changes of the desired state; ETag is made from it')

@@ -3,6 +3,7 @@ import { Choice, Text, TextList } from '../wire/fields.js';
 import { QueryFlag } from '../wire/query-flag.js';
 import { REVISION_STATUSES } from './deployment-answer.js';
 import { PageQuery } from '../wire/page.js';
+import { bothWords } from '../wire/vocabulary.js';
 
 function asList({ value }: { value: unknown }): unknown {
   return typeof value === 'string' ? value.split(',').filter((part) => part !== '') : value;
@@ -17,13 +18,16 @@ function asIds(given: { value: unknown }): unknown {
 
 /** Query of `GET /v2/deployments`. */
 export class DeploymentsQuery extends PageQuery {
+  @Text({ maxLength: 128, about: 'Whole name' })
+  name?: string;
+
   @Text({ maxLength: 128 })
   name_contains?: string;
 
   @Choice(['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'])
   status?: string;
 
-  @Choice(['dev_free', 'dev', 'prod'])
+  @Choice(['dev_free', ...bothWords('deployment_type')])
   deployment_type?: string;
 
   @TextList({ maxSize: 100, about: 'Ids, separated by commas' })
@@ -36,6 +40,15 @@ export class DeploymentsQuery extends PageQuery {
   @TextList({ maxSize: 100, about: 'Ids, separated by commas. No deployment has tags here: lists none' })
   @Transform(asList)
   tag_value_ids?: string[];
+
+  @Text({ maxLength: 128, about: 'No deployment has an agent id here: lists none' })
+  agent_id?: string;
+
+  @Choice(['development', 'staging', 'production'], { about: 'Of an agent id: lists none' })
+  agent_environment?: string;
+
+  @QueryFlag({ about: 'Whether the newest change was carried out' })
+  remote_reconciled?: boolean;
 }
 
 /** Query of `GET /v2/deployments/{id}/revisions`. */
@@ -43,6 +56,9 @@ export class RevisionsQuery extends PageQuery {
   @TextList({ maxSize: 20, choices: REVISION_STATUSES, about: 'Statuses, separated by commas' })
   @Transform(asList)
   status?: string[];
+
+  @QueryFlag({ about: 'Whether the rollout of the revision is over' })
+  remote_reconciled?: boolean;
 }
 
 /** Query of `DELETE /v2/deployments`. */

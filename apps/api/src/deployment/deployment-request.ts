@@ -1,5 +1,5 @@
-import { Choice, Flag, Nested, NestedList, Text, Uuid, Whole } from '../wire/fields.js';
-import { DNS_LABEL, ResourceSpecRequest } from './resource-spec-request.js';
+import { Choice, Flag, Nested, NestedList, Text, TextList, Uuid, Whole } from '../wire/fields.js';
+import { DNS_LABEL, ResourceSpecRequest, SUBDOMAIN } from './resource-spec-request.js';
 
 const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
 const URL_LIKE = /^https?:\/\/[^ ]+$/;
@@ -22,6 +22,30 @@ export class SecretRequest {
   value: string;
 }
 
+/** A variable with a value from a Secret that is in the namespace already. */
+export class SecretReferenceRequest {
+  @Text({
+    required: true,
+    minLength: 1,
+    maxLength: 253,
+    pattern: SECRET_NAME,
+    patternText: 'String should be the name of an environment variable',
+  })
+  name: string;
+
+  @Text({ ...SUBDOMAIN, required: true, minLength: 1, about: 'Secret in the namespace of the pods' })
+  secret_name: string;
+
+  @Text({
+    required: true,
+    minLength: 1,
+    maxLength: 253,
+    pattern: /^[-._a-zA-Z0-9]+$/,
+    patternText: 'String should be a key of a Secret',
+  })
+  secret_key: string;
+}
+
 export class ListenerConfigRequest {
   @Text({
     maxLength: 63,
@@ -40,7 +64,9 @@ export class SourceConfigRequest {
   @Text({ minLength: 1, maxLength: 2048, about: 'Git repository; immutable; git_host only' })
   repo_url?: string | null;
 
-  @Choice(['dev_free', 'dev', 'prod'], { about: 'Immutable; git_host only' })
+  @Choice(['dev_free', 'dev', 'prod'], {
+    about: 'Immutable; size of a deployment from git without a resource_spec, without effect elsewhere',
+  })
   deployment_type?: 'dev_free' | 'dev' | 'prod' | null;
 
   @Flag({ about: 'Build a revision on each push; not for tags; git_host only' })
@@ -95,8 +121,25 @@ const NAME = {
   patternText: 'String should have no control characters',
 };
 
+const MAX_REFERENCES = 100;
+
+/** Members of bodies that make or change a deployment, beside its parts. */
+class DescribedDeploymentRequest {
+  @Text({ ...NAME, about: 'Name for people' })
+  display_name?: string | null;
+
+  @NestedList(() => SecretReferenceRequest, {
+    maxSize: MAX_REFERENCES,
+    about: 'Environment variables from Secrets that exist; a list replaces all and makes a new revision',
+  })
+  secret_references?: SecretReferenceRequest[] | null;
+
+  @TextList({ maxSize: 100, maxLength: 256, about: 'NAME:VERSION of packages; kept and answered' })
+  tracked_packages?: string[] | null;
+}
+
 /** Body of `POST /v2/deployments`. */
-export class CreateDeploymentRequest {
+export class CreateDeploymentRequest extends DescribedDeploymentRequest {
   @Text({ ...NAME, required: true, about: 'Also the name of the tracing project; immutable' })
   name: string;
 
@@ -135,7 +178,10 @@ export class CreateDeploymentRequest {
 }
 
 /** Body of `POST /v2/deployments/{id}/revisions`; an absent field is taken from the deployment. */
-export class CreateRevisionRequest {
+export class CreateRevisionRequest extends DescribedDeploymentRequest {
+  @Nested(() => SourceConfigRequest, { about: 'As in PATCH of the deployment' })
+  source_config?: SourceConfigRequest | null;
+
   @Nested(() => SourceRevisionConfigRequest, { about: 'What changes with it; null and absent fields stay' })
   source_revision_config?: SourceRevisionConfigRequest | null;
 
@@ -144,12 +190,15 @@ export class CreateRevisionRequest {
 }
 
 /** Body of `PATCH /v2/deployments/{id}`. Immutable fields may be repeated, not changed. */
-export class PatchDeploymentRequest {
+export class PatchDeploymentRequest extends DescribedDeploymentRequest {
   @Text({ ...NAME, about: 'Immutable' })
   name?: string | null;
 
   @Choice(SOURCES, { about: 'Immutable' })
   source?: (typeof SOURCES)[number] | null;
+
+  @Choice(SOURCES, { about: 'Source of the new revision: that of the deployment' })
+  revision_source?: (typeof SOURCES)[number] | null;
 
   @Nested(() => SourceConfigRequest)
   source_config?: SourceConfigRequest | null;

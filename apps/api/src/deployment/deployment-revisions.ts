@@ -4,7 +4,12 @@ import { type AgentDeployment, type AgentRevision, type ConfigMap, idOf } from '
 import type { Clock } from '#lib/time';
 import type { IfMatch } from '../wire/if-match.js';
 import { archivedSnapshot } from './archived-snapshot.js';
-import type { DeploymentAnswer, RevisionAnswer, RevisionPage } from './deployment-answer.js';
+import {
+  type DeploymentAnswer,
+  REVISION_STATUSES,
+  type RevisionAnswer,
+  type RevisionPage,
+} from './deployment-answer.js';
 import type { RevisionsQuery } from './deployment-query.js';
 import type { CreateRevisionRequest } from './deployment-request.js';
 import { type NewRevision, redeployedSpec } from './deployment-spec.js';
@@ -32,6 +37,24 @@ interface Origin {
   readonly secretsRef: SecretsRef | null;
 }
 
+/** Statuses of revisions whose rollout is over. */
+const OVER: ReadonlySet<string> = new Set([
+  'DEPLOYED',
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+  'SKIPPED',
+  'INTERRUPTED',
+]);
+
+function wantedStatuses({
+  status,
+  remote_reconciled: isOver,
+}: RevisionsQuery): readonly string[] | undefined {
+  if (isOver === undefined) return status;
+  return (status ?? REVISION_STATUSES).filter((word) => OVER.has(word) === isOver);
+}
+
 /** Revisions of deployments: made, requested, skipped and archived ones. */
 export class DeploymentRevisions {
   constructor(
@@ -57,7 +80,8 @@ export class DeploymentRevisions {
     const deployment = this.deployments.find(caller, id);
     // once, so that one that is made meanwhile does not come twice
     const held = this.history.held(deployment);
-    const { status, offset, limit } = query;
+    const { offset, limit } = query;
+    const status = wantedStatuses(query);
     const wanted = (word: string): boolean => status === undefined || status.includes(word);
     const unmade = (await this.#unmade(caller, deployment, held)).filter((one) => wanted(one.status));
     const shown = unmade.slice(offset, offset + limit);

@@ -1,5 +1,5 @@
 import type { FieldProblem } from '#lib/errors';
-import { placeNamespaces } from '#lib/manifests';
+import { placeNamespaces, wantedResourceSpec } from '#lib/manifests';
 import {
   type AgentDeploymentSpec,
   type AgentRevision,
@@ -12,10 +12,10 @@ import {
 } from '#lib/resources';
 import type { TenantHome } from '../tenancy/workspaces.js';
 import { fromWire } from '../wire/case.js';
+import { SLEEPING_TYPES } from '../wire/words.js';
 import type {
   CreateDeploymentRequest,
   PatchDeploymentRequest,
-  SecretRequest,
   SourceConfigRequest,
   SourceRevisionConfigRequest,
 } from './deployment-request.js';
@@ -44,6 +44,18 @@ function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
   };
 }
 
+/** A type whose deployments sleep is a number of pods, unless the request has one of its own. */
+function withSleep(
+  source: AgentDeploymentSpec['source'],
+  sourceConfig: SourceConfig,
+  sentType: string | undefined,
+): SourceConfig {
+  if (sourceConfig.resourceSpec || sentType === undefined || !SLEEPING_TYPES.has(sentType))
+    return sourceConfig;
+  const size = wantedResourceSpec({ source, sourceConfig });
+  return { ...sourceConfig, resourceSpec: { ...size, minScale: 0 } };
+}
+
 function sourceRevisionConfigOf(request: SourceRevisionConfigRequest): SourceRevisionConfig {
   return fromWire(request);
 }
@@ -68,6 +80,19 @@ function rolloutOf({ min_ready_seconds, rollback_on_failure, idle_seconds }: Rol
   >;
 }
 
+/** References to Secrets; absent: they stay. */
+function referencesOf({
+  secret_references: references,
+}: Pick<PatchDeploymentRequest, 'secret_references'>): Pick<AgentDeploymentSpec, 'secretReferences'> {
+  if (!references) return {};
+  const secretReferences = references.map(({ name, secret_name: secretName, secret_key: secretKey }) => ({
+    name,
+    secretName,
+    secretKey,
+  }));
+  return { secretReferences };
+}
+
 /** The spec of a new deployment. */
 export function buildSpec(
   request: CreateDeploymentRequest,
@@ -75,14 +100,17 @@ export function buildSpec(
     readonly revision: NewRevision;
     readonly secretName: string | undefined;
     readonly listenerName: string | undefined;
+    /** `deployment_type` in the word that was sent. */
+    readonly sentType?: string | undefined;
   },
 ): Partial<AgentDeploymentSpec> & Pick<AgentDeploymentSpec, 'source'> {
   return {
     name: request.name,
     source: request.source,
-    sourceConfig: sourceConfigOf(request.source_config),
+    sourceConfig: withSleep(request.source, sourceConfigOf(request.source_config), links.sentType),
     sourceRevisionConfig: sourceRevisionConfigOf(request.source_revision_config),
     revisionRequest: links.revision,
+    ...referencesOf(request),
     ...rolloutOf(request),
     ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
     ...(links.listenerName === undefined ? {} : { listenerRef: { name: links.listenerName } }),
@@ -96,7 +124,7 @@ export function buildSpec(
 export function makesRevision(request: PatchDeploymentRequest): boolean {
   const revisionConfig = request.source_revision_config;
   return (
-    (request.secrets ?? undefined) !== undefined ||
+    (request.secrets ?? request.secret_references ?? undefined) !== undefined ||
     (request.source_config?.resource_spec ?? undefined) !== undefined ||
     [revisionConfig?.repo_ref, revisionConfig?.graph_config_path, revisionConfig?.image_uri].some(
       (value) => (value ?? undefined) !== undefined,
@@ -105,15 +133,15 @@ export function makesRevision(request: PatchDeploymentRequest): boolean {
 }
 
 /**
- * Removes the URL that the platform assigned to a deployment from git: a PATCH may repeat the answer of a
- * GET, and this URL is not a field of it. Another URL stays, and is refused.
+ * Removes the URL that answers show: a PATCH may repeat the answer of a GET, and the URL may be one that the platform
+ * assigned. Another URL stays, and is refused for sources that take none.
  */
-export function withoutAssignedUrl(
+export function withoutShownUrl(
   request: PatchDeploymentRequest,
-  assigned: string | undefined,
+  shown: string | undefined,
 ): PatchDeploymentRequest {
   const { custom_url: repeated, ...config } = request.source_config ?? {};
-  if (!request.source_config || repeated !== assigned) return request;
+  if (!request.source_config || repeated !== shown) return request;
   return { ...request, source_config: config };
 }
 
@@ -136,6 +164,7 @@ export function patchSpec(
       ...spec.sourceRevisionConfig,
       ...sourceRevisionConfigOf(request.source_revision_config ?? {}),
     },
+    ...referencesOf(request),
     ...rolloutOf(request),
     ...((request.suspend ?? undefined) === undefined ? {} : { suspend: request.suspend === true }),
     ...(links.revision ? { revisionRequest: links.revision } : {}),
@@ -155,8 +184,8 @@ export function redeployedSpec(
   secretsRef: AgentDeploymentSpec['secretsRef'] | null,
 ): AgentDeploymentSpec {
   const { resourceSpec: _former, ...sourceConfig } = spec.sourceConfig;
-  const { imageUri, git, resourceSpec } = of.spec;
-  const { secretsRef: kept, ...rest } = spec;
+  const { imageUri, git, resourceSpec, secretReferences } = of.spec;
+  const { secretsRef: kept, secretReferences: _references, ...rest } = spec;
   const secrets = secretsRef === null ? kept : secretsRef;
   return {
     ...rest,
@@ -169,6 +198,7 @@ export function redeployedSpec(
     },
     revisionRequest,
     ...(secrets ? { secretsRef: secrets } : {}),
+    ...(secretReferences ? { secretReferences } : {}),
   };
 }
 
@@ -184,6 +214,7 @@ export function immutableProblems(
   const asked: [readonly string[], unknown, unknown][] = [
     [['name'], request.name, current.name],
     [['source'], request.source, spec.source],
+    [['revision_source'], request.revision_source, spec.source],
     ...IMMUTABLE.map((name): [readonly string[], unknown, unknown] => [
       ['source_config', name],
       request.source_config?.[name],
@@ -233,14 +264,18 @@ export function neverRunningProblems(
 
 /** Names that are reserved, come twice, or are dangerous in a workspace that does not allow them. */
 export function secretProblems(
-  secrets: readonly SecretRequest[] | null | undefined,
+  { secrets, secret_references: references }: Pick<PatchDeploymentRequest, 'secrets' | 'secret_references'>,
   { allowsDangerousEnvironment }: Pick<TenantHome, 'allowsDangerousEnvironment'>,
 ): readonly FieldProblem[] {
   const seen = new Set<string>();
-  return (secrets ?? []).flatMap(({ name }, index) => {
+  const given = [
+    ...(secrets ?? []).map(({ name }, index) => ({ name, list: 'secrets', index })),
+    ...(references ?? []).map(({ name }, index) => ({ name, list: 'secret_references', index })),
+  ];
+  return given.flatMap(({ name, list, index }) => {
     const isTwice = seen.has(name);
     seen.add(name);
-    const loc = ['body', 'secrets', index, 'name'];
+    const loc = ['body', list, index, 'name'];
     if (isReservedEnvironment(name))
       return [{ loc, msg: `${name} is reserved and cannot be set`, type: 'value_error' }];
     if (isDangerousEnvironment(name) && !allowsDangerousEnvironment)

@@ -36,6 +36,8 @@ import { DeploymentRevisions } from './deployment-revisions.js';
 import { Deployments } from './deployments.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+import { FromWords } from '../wire/speak-vocabulary.js';
+import type { SentWords } from '../wire/vocabulary.js';
 import { RepeatedRequest } from './repeated-request.js';
 import { TagDeployments } from './tag-deployments.js';
 import { WarnOfIgnoredFields } from './warn-of-ignored-fields.js';
@@ -76,9 +78,10 @@ export class DeploymentsController {
   create(
     @FromCaller() caller: Caller,
     @Body() body: CreateDeploymentRequest,
+    @FromWords() sent: SentWords,
     @Headers('idempotency-key') key?: string,
   ): Promise<DeploymentAnswer> {
-    return this.deployments.create(caller, body, RepeatedRequest.of(key, body));
+    return this.deployments.create(caller, body, sent, RepeatedRequest.of(key, body));
   }
 
   @Get()

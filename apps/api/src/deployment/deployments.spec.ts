@@ -328,7 +328,7 @@ describe('REST routes of deployments', () => {
       });
       expect([answer.status, answer.json.source_config?.listener_config]).toEqual([
         200,
-        { cluster_namespace: tenant.namespace },
+        { cluster_namespace: tenant.namespace, k8s_namespace: tenant.namespace },
       ]);
     }
   });

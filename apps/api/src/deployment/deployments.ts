@@ -21,6 +21,8 @@ import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { AgentRoutes } from '../route/agent-routes.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IfMatch } from '../wire/if-match.js';
+import { ourWord, rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
+import { SLEEPING_TYPES } from '../wire/words.js';
 import { pageOf, type Page } from '../wire/page.js';
 import { invalid } from '../wire/request-pipe.js';
 import type { DeletionAnswer, DeploymentAnswer } from './deployment-answer.js';
@@ -33,11 +35,11 @@ import {
   neverRunningProblems,
   patchSpec,
   secretProblems,
-  withoutAssignedUrl,
+  withoutShownUrl,
 } from './deployment-spec.js';
 import type { Integrations } from './integrations.js';
 import { namedObjectProblems } from './named-object-problems.js';
-import { renderDeployment, wireName } from './render-deployment.js';
+import { renderDeployment, shownUrl, wireName } from './render-deployment.js';
 import { oneMachineProblems } from './one-machine-problems.js';
 import { newRevision, secretNameOf } from './new-revision.js';
 import type { RepeatedRequest } from './repeated-request.js';
@@ -72,17 +74,21 @@ export class Deployments {
     private readonly rules: DeploymentRules,
   ) {}
 
-  /** @param repeated recognises an earlier request of the same caller */
+  /**
+   * @param sent words of the request's values
+   * @param repeated recognises an earlier request of the same caller
+   */
   async create(
     caller: Caller,
     request: CreateDeploymentRequest,
+    sent: SentWords = {},
     repeated?: RepeatedRequest,
   ): Promise<DeploymentAnswer> {
     const home = this.workspaces.homeOf(caller.tenantId);
     const { namespace } = home;
     const former = repeated?.findIn(this.homes.deployments.list(namespace));
     if (former) return this.#again(caller, former, request);
-    refuse(secretProblems(request.secrets, home));
+    refuse(secretProblems(request, home));
     this.homes.routes.requireFree(request.source_config.custom_url);
     const listener = this.#listener(namespace, request.source_config.listener_id);
     refuse(this.#placeProblems(request.source, request, listener));
@@ -100,10 +106,20 @@ export class Deployments {
       metadata: {
         name,
         namespace,
-        annotations: { [ANNOTATION.id]: randomUUID(), ...repeated?.annotations },
+        annotations: {
+          [ANNOTATION.id]: randomUUID(),
+          ...rememberWords(sent),
+          ...notesOf(request),
+          ...repeated?.annotations,
+        },
         labels: { [LABEL.managedBy]: MANAGED_BY },
       },
-      spec: buildSpec(request, { revision, secretName, listenerName }) as AgentDeployment['spec'],
+      spec: buildSpec(request, {
+        revision,
+        secretName,
+        listenerName,
+        sentType: sent['deployment_type'],
+      }) as AgentDeployment['spec'],
     };
     let created: AgentDeployment;
     try {
@@ -150,12 +166,15 @@ export class Deployments {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const { name_contains: part, status, deployment_type: type, deployment_ids: ids } = query;
     const { image_version: version } = query;
-    // deployments have no tags: none has the requested ones
-    const isNone = (query.tag_value_ids ?? []).length > 0;
+    // deployments have neither tags nor ids of agents: none has the requested ones
+    const isNone =
+      (query.tag_value_ids ?? []).length > 0 || (query.agent_id ?? query.agent_environment) !== undefined;
     const found = (isNone ? [] : this.homes.deployments.list(namespace))
       .filter((one) => part === undefined || wireName(one).toLowerCase().includes(part.toLowerCase()))
       .filter((one) => status === undefined || deploymentWireStatus(one) === status)
-      .filter((one) => type === undefined || one.spec.sourceConfig.deploymentType === type)
+      .filter((one) => query.name === undefined || wireName(one) === query.name)
+      .filter((one) => type === undefined || hasType(one, type))
+      .filter((one) => (query.remote_reconciled ?? isReconciled(one)) === isReconciled(one))
       .filter((one) => version === undefined || one.status?.imageVersion === version)
       .filter((one) => ids === undefined || ids.includes(idOf(one) ?? ''));
     const page = pageOf(found, query);
@@ -167,24 +186,22 @@ export class Deployments {
     caller: Caller,
     id: string,
     asked: PatchDeploymentRequest,
-    {
-      ifMatch,
-      makesOne = makesRevision(asked),
-    }: { readonly ifMatch?: IfMatch | undefined; readonly makesOne?: boolean } = {},
+    { ifMatch, makesOne }: { readonly ifMatch?: IfMatch | undefined; readonly makesOne?: boolean } = {},
   ): Promise<DeploymentAnswer> {
     const deployment = this.changeable(caller, id);
-    const request = withoutAssignedUrl(asked, this.homes.routes.assignedUrlOf(deployment));
+    const shown = shownUrl(deployment, this.homes.routes.assignedUrlOf(deployment));
+    const request = await this.#withoutShownSecrets(deployment, withoutShownUrl(asked, shown));
     requireMatch(deployment, ifMatch);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
-      ...secretProblems(request.secrets, this.workspaces.homeOf(caller.tenantId)),
+      ...secretProblems(request, this.workspaces.homeOf(caller.tenantId)),
     ]);
     const { name, namespace = '' } = deployment.metadata;
     const listener = this.#listenerOf(deployment);
     refuse(this.#placeProblems(deployment.spec.source, request, listener));
     refuse(await this.#namedProblems({ name, namespace }, request, listener));
     this.homes.routes.requireFree(request.source_config?.custom_url, { name, namespace });
-    const revision = makesOne ? newRevision(this.clock) : undefined;
+    const revision = (makesOne ?? makesRevision(request)) ? newRevision(this.clock) : undefined;
     const values = secretValues(request.secrets);
     const secretName = values && revision && secretNameOf(name, revision.id);
     // A Secret of its own for each set of values: changing one in place would make a revision before this request does.
@@ -197,7 +214,9 @@ export class Deployments {
         requireMatch(current, ifMatch);
         former = current.spec.secretsRef?.name;
         const spec = patchSpec(current.spec, request, { revision, secretName });
-        return revision ? asking(current, spec) : { ...current, spec };
+        const next = revision ? asking(current, spec) : { ...current, spec };
+        const annotations = { ...next.metadata.annotations, ...notesOf(request) };
+        return { ...next, metadata: { ...next.metadata, annotations } };
       });
     } catch (error) {
       if (secretName !== undefined) await this.homes.secrets.delete({ namespace, name: secretName });
@@ -206,6 +225,22 @@ export class Deployments {
     if (former !== undefined && secretName !== undefined)
       await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
     return this.render(caller, changed);
+  }
+
+  /**
+   * A PATCH may repeat the answer of a GET, in which values are empty: the same names, all of them empty, change nothing.
+   */
+  async #withoutShownSecrets(
+    { spec, metadata }: AgentDeployment,
+    request: PatchDeploymentRequest,
+  ): Promise<PatchDeploymentRequest> {
+    const { secrets, ...others } = request;
+    const name = spec.secretsRef?.name;
+    if (!secrets || secrets.length === 0 || name === undefined || secrets.some(({ value }) => value !== ''))
+      return request;
+    const names = await this.homes.secrets.names({ namespace: metadata.namespace ?? '', name });
+    const given = secrets.map((one) => one.name).sort();
+    return given.join() === names.join() ? others : request;
   }
 
   /** Each for itself: those that do not exist keep none of the others. */
@@ -268,13 +303,13 @@ export class Deployments {
 
   async #namedProblems(
     of: { readonly name: string; readonly namespace: string },
-    { source_config: config }: PatchDeploymentRequest,
+    { source_config: config, secret_references: references }: PatchDeploymentRequest,
     named: Listener | undefined,
   ): Promise<readonly FieldProblem[]> {
-    const spec = config?.resource_spec;
-    if (!spec) return [];
+    const spec = config?.resource_spec ?? {};
+    if (!config?.resource_spec && !references) return [];
     const listener = named ?? this.homes.listeners.findByName(of.namespace, DEFAULT_LISTENER);
-    return namedObjectProblems(spec, {
+    return namedObjectProblems(spec, references ?? [], {
       ...of,
       isRemote: listener?.spec.remote !== undefined,
       homes: this.homes,
@@ -312,6 +347,29 @@ export class Deployments {
 
 function refuse(problems: readonly FieldProblem[]): void {
   if (problems.length > 0) throw invalid(problems);
+}
+
+/** Members that are kept and drive nothing. */
+function notesOf({
+  display_name: displayName,
+  tracked_packages: packages,
+}: Pick<PatchDeploymentRequest, 'display_name' | 'tracked_packages'>): Values {
+  return {
+    ...(displayName ? { [ANNOTATION.displayName]: displayName } : {}),
+    ...(packages ? { [ANNOTATION.trackedPackages]: JSON.stringify(packages) } : {}),
+  };
+}
+
+/** @param type a word of either vocabulary */
+function hasType(deployment: AgentDeployment, type: string): boolean {
+  const own = deployment.spec.sourceConfig.deploymentType;
+  if (own !== ourWord('deployment_type', type)) return false;
+  const word = wordFor(deployment, 'deployment_type', own) ?? '';
+  return !SLEEPING_TYPES.has(type) || SLEEPING_TYPES.has(word);
+}
+
+function isReconciled({ metadata, status }: AgentDeployment): boolean {
+  return status?.observedGeneration === metadata.generation;
 }
 
 /** Values of secrets; undefined leaves them unchanged, an empty list removes all. */

@@ -10,6 +10,7 @@ import {
   refusedObjectText,
 } from '#lib/manifests';
 import { databaseSecretName, namedByPodSpec, platformSecretName } from '#lib/resources';
+import type { SecretReferenceRequest } from './deployment-request.js';
 import type { ResourceSpecRequest } from './resource-spec-request.js';
 
 /** Place in which pods of the request would run, and the objects that are known there. */
@@ -23,6 +24,7 @@ export interface NamingPlace {
   readonly hasSecret: (name: string) => Promise<boolean>;
 }
 
+const RESOURCE_SPEC = ['source_config', 'resource_spec'];
 const LISTS = [
   ['volumes', 'volumes'],
   ['init_containers', 'initContainers'],
@@ -35,13 +37,24 @@ const LISTS = [
  */
 export async function namedObjectProblems(
   spec: ResourceSpecRequest,
+  references: readonly SecretReferenceRequest[],
   place: NamingPlace,
 ): Promise<readonly FieldProblem[]> {
-  const parts = LISTS.flatMap(([field, list]) =>
-    (spec[field] ?? []).map((part, index) => ({ loc: [field, index], pod: { [list]: [part] } })),
-  );
+  const parts = [
+    ...LISTS.flatMap(([field, list]) =>
+      (spec[field] ?? []).map((part, index) => ({
+        loc: [...RESOURCE_SPEC, field, index],
+        pod: { [list]: [part] },
+      })),
+    ),
+    ...references.map(({ secret_name: name }, index) => ({
+      loc: ['secret_references', index],
+      pod: { containers: [{ env: [{ valueFrom: { secretKeyRef: { name } } }] }] },
+    })),
+  ];
   const secrets = new Set(parts.flatMap(({ pod }) => namedByPodSpec(pod, 'secrets')));
-  if (secrets.size > MAX_NAMED_SECRETS) return [problem([], { kind: 'too-many', count: secrets.size })];
+  if (secrets.size > MAX_NAMED_SECRETS)
+    return [problem(RESOURCE_SPEC, { kind: 'too-many', count: secrets.size })];
   const problems: FieldProblem[] = [];
   for (const { loc, pod } of parts) {
     for (const name of namedByPodSpec(pod, 'persistentvolumeclaims')) {
@@ -70,7 +83,7 @@ async function judgeSecretName(
 
 function problem(loc: readonly (string | number)[], refused: RefusedObject): FieldProblem {
   return {
-    loc: ['body', 'source_config', 'resource_spec', ...loc],
+    loc: ['body', ...loc],
     msg: refusedObjectText(refused),
     type: 'value_error',
   };

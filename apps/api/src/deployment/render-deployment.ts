@@ -1,6 +1,7 @@
 import {
   type AgentDeployment,
   type AgentRevision,
+  ANNOTATION,
   CONDITION,
   deploymentWireStatus,
   findCondition,
@@ -15,7 +16,9 @@ import {
   statusReason,
   type StatusReason,
 } from '#lib/resources';
+import { parseJson } from '#lib/json';
 import { toWire } from '../wire/case.js';
+import { wordFor } from '../wire/vocabulary.js';
 import { renderReason } from '../wire/render-reason.js';
 import type { DeploymentAnswer, RevisionAnswer, SourceConfigAnswer } from './deployment-answer.js';
 import { pendingRevision } from './pending-revision.js';
@@ -83,6 +86,24 @@ function updatedAt(deployment: AgentDeployment): string {
   return wholeSeconds(latest);
 }
 
+/** Address of a deployment in answers; a PATCH may repeat it. @param assigned route that the platform gives it */
+export function shownUrl(
+  { spec, status }: AgentDeployment,
+  assigned: string | undefined,
+): string | undefined {
+  return assigned ?? spec.sourceConfig?.customUrl ?? status?.url;
+}
+
+/** Users may write anything into the annotation. */
+function trackedPackages({ metadata }: AgentDeployment): readonly string[] | null {
+  try {
+    const kept: unknown = parseJson(metadata.annotations?.[ANNOTATION.trackedPackages] ?? 'null');
+    return Array.isArray(kept) ? kept.filter((one) => typeof one === 'string') : null;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * A deployment on the wire.
  * @param secretNames values never leave their Secret
@@ -95,17 +116,27 @@ export function renderDeployment(
   assignedUrl?: string,
 ): DeploymentAnswer {
   const { metadata, spec, status } = deployment;
+  const isVendors = wordFor(deployment, 'source', spec.source) !== spec.source;
   return {
     id: idOf(deployment) ?? '',
     tenant_id: tenantId,
     name: wireName(deployment),
-    source: spec.source,
+    source: wordFor(deployment, 'source', spec.source),
     source_config: {
       ...renderSourceConfig(spec.sourceConfig ?? {}),
-      ...(assignedUrl === undefined ? {} : { custom_url: assignedUrl }),
+      deployment_type: wordFor(deployment, 'deployment_type', spec.sourceConfig?.deploymentType) ?? null,
+      custom_url: shownUrl(deployment, assignedUrl) ?? null,
     },
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(spec.sourceRevisionConfig) },
-    secrets: secretNames.map((name) => ({ name, value: '' })),
+    // its clients compare values: empty ones would look like a change
+    secrets: isVendors ? null : secretNames.map((name) => ({ name, value: '' })),
+    secret_references: (spec.secretReferences ?? []).map(({ name, secretName, secretKey }) => ({
+      name,
+      secret_name: secretName,
+      secret_key: secretKey,
+    })),
+    display_name: metadata.annotations?.[ANNOTATION.displayName] ?? null,
+    tracked_packages: trackedPackages(deployment),
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: updatedAt(deployment),
     generation: metadata.generation ?? 1,
@@ -158,7 +189,7 @@ function buildReason({ status }: AgentRevision): StatusReason | undefined {
 /** A revision on the wire. @param isArchived whether the API server holds it no longer */
 export function renderRevision(
   revision: AgentRevision,
-  deployment: AgentDeployment,
+  deployment: Pick<AgentDeployment, 'metadata' | 'status'>,
   isArchived = false,
 ): RevisionAnswer {
   const { metadata, spec, status } = revision;
@@ -172,7 +203,7 @@ export function renderRevision(
     status: shown,
     ...renderReason(unheard ?? buildReason(revision) ?? statusReason(revision)),
     archived: isArchived,
-    source: spec.source,
+    source: wordFor(deployment, 'source', spec.source),
     source_revision_config: {
       image_uri: spec.imageUri ?? null,
       repo_ref: spec.git?.repoRef ?? null,
@@ -227,7 +258,7 @@ export function renderPendingRevision(
     status: 'CREATING',
     ...renderReason(pendingReason(deployment)),
     archived: false,
-    source: deployment.spec.source,
+    source: wordFor(deployment, 'source', deployment.spec.source),
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(deployment.spec.sourceRevisionConfig) },
   };
 }

@@ -13,7 +13,7 @@ import {
 } from '../wire/fields.js';
 
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const SUBDOMAIN = {
+export const SUBDOMAIN = {
   maxLength: 253,
   pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
   patternText: 'String should be the name of an object: lower case letters, digits, - and .',
@@ -175,7 +175,10 @@ export class ResourceSpecRequest {
   @unused() executor_cpu_limit?: number | null;
   @unusedMemory() executor_memory_mb?: number | null;
   @unusedMemory() executor_memory_limit_mb?: number | null;
+  @unused() cache_cpu?: number | null;
+  @unused() cache_cpu_limit?: number | null;
   @memory('No effect: a deployment has no cache of its own') cache_memory_mb?: number | null;
+  @memory('No effect') cache_memory_limit_mb?: number | null;
   @TextMap({ maxEntries: 64, maxLength: 63 }) labels?: Record<string, string> | null;
   @TextMap({ maxEntries: 64, maxLength: 16_384 }) annotations?: Record<string, string> | null;
   @Text(SUBDOMAIN) service_account_name?: string | null;

@@ -6,6 +6,8 @@ import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG } from '../core/tokens.js';
 import { fromWire, snakeCase } from '../wire/case.js';
+import { addWarning } from '../wire/speak-vocabulary.js';
+import { ourWord } from '../wire/vocabulary.js';
 import { type DeploymentAnswer, isDeploymentAnswer } from './deployment-answer.js';
 
 const READS = new Set(['GET', 'HEAD']);
@@ -33,7 +35,7 @@ export class WarnOfIgnoredFields implements NestInterceptor {
     return next.handle().pipe(
       tap((answer) => {
         const warning = isDeploymentAnswer(answer) ? warningOf(answer, this.#surroundings) : '';
-        if (warning !== '') void http.getResponse<FastifyReply>().header('warning', warning);
+        if (warning !== '') addWarning(http.getResponse<FastifyReply>(), warning);
       }),
     );
   }
@@ -42,9 +44,8 @@ export class WarnOfIgnoredFields implements NestInterceptor {
 function warningOf({ source, source_config }: DeploymentAnswer, here: FieldSurroundings): string {
   const { resource_spec, ...config } = source_config;
   const sourceConfig: SourceConfig = { ...fromWire(config), resourceSpec: fromWire(resource_spec) };
-  const spec = { source: source as AgentDeploymentSpec['source'], sourceConfig };
+  const spec = { source: ourWord('source', source) as AgentDeploymentSpec['source'], sourceConfig };
   // one that is named may be of another cluster, where images are pulled; the condition knows which it is
   const surroundings = { ...here, runsProcesses: here.runsProcesses && !source_config.listener_id };
-  const text = ignoredText(ignoredFields(spec, surroundings), snakeCase);
-  return text === '' ? '' : `299 - "${text.replaceAll(/[\\"]/g, '\\$&')}"`;
+  return ignoredText(ignoredFields(spec, surroundings), snakeCase);
 }

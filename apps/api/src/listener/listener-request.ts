@@ -42,6 +42,9 @@ export class CreateListenerRequest {
   @Nested(() => ComputeConfigRequest)
   compute_config?: ComputeConfigRequest | null;
 
+  @Text({ maxLength: 256, about: 'Ignored: the listener reports its own' })
+  version?: string | null;
+
   @Nested(() => RemoteRequest, {
     about: 'The listener runs in another cluster, started with "agentplane listener manifest"',
   })
@@ -58,6 +61,9 @@ export class PatchListenerRequest {
 
   @Nested(() => ComputeConfigRequest)
   compute_config?: ComputeConfigRequest | null;
+
+  @Text({ maxLength: 256, about: 'Ignored: the listener reports its own' })
+  version?: string | null;
 
   @Nested(() => RemoteRequest, { about: 'Of a remote listener' })
   remote?: RemoteRequest | null;

@@ -3,6 +3,8 @@ import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PageQuery } from '../wire/page.js';
 import { PathId } from '../wire/path-id.js';
+import { FromWords } from '../wire/speak-vocabulary.js';
+import type { SentWords } from '../wire/vocabulary.js';
 import { Listeners } from './listeners.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
@@ -33,8 +35,12 @@ export class ListenersController {
     answer: ListenerAnswer,
     refuses: { 409: 'The name or the compute id is taken, or the workspace has as many listeners as it may' },
   })
-  create(@FromCaller() caller: Caller, @Body() body: CreateListenerRequest): Promise<ListenerAnswer> {
-    return this.listeners.create(caller, body);
+  create(
+    @FromCaller() caller: Caller,
+    @Body() body: CreateListenerRequest,
+    @FromWords() sent: SentWords,
+  ): Promise<ListenerAnswer> {
+    return this.listeners.create(caller, body, sent);
   }
 
   @Patch(':listener_id')

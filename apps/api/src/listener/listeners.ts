@@ -22,6 +22,7 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import { pageOf, type Page, type PageQuery } from '../wire/page.js';
 import { renderReason } from '../wire/render-reason.js';
 import { invalid } from '../wire/request-pipe.js';
+import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
 import type { ListenerAnswer } from './listener-answer.js';
 import type { CreateListenerRequest, PatchListenerRequest } from './listener-request.js';
 
@@ -41,7 +42,7 @@ function renderListener(listener: Listener): ListenerAnswer {
     created_at: metadata.creationTimestamp ?? '',
     updated_at: status?.lastHeartbeatTime ?? metadata.creationTimestamp ?? '',
     version: status?.version ?? null,
-    compute_type: spec.computeType,
+    compute_type: wordFor(listener, 'compute_type', spec.computeType),
     compute_id: spec.computeId,
     compute_config: { cluster_namespaces: placeNamespaces(listener) },
     remote: spec.remote ? { api_url: spec.remote.apiUrl } : null,
@@ -68,7 +69,7 @@ export class Listeners {
   }
 
   /** @throws PublicError conflict for a name or a compute id that is taken, and when there are as many as may be */
-  async create(caller: Caller, request: CreateListenerRequest): Promise<ListenerAnswer> {
+  async create(caller: Caller, request: CreateListenerRequest, sent: SentWords): Promise<ListenerAnswer> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const all = this.homes.listeners.list(namespace);
     const { compute_id: computeId, remote, compute_config: config } = request;
@@ -89,7 +90,7 @@ export class Listeners {
       metadata: {
         name,
         namespace,
-        annotations: { [ANNOTATION.id]: randomUUID() },
+        annotations: { [ANNOTATION.id]: randomUUID(), ...rememberWords(sent) },
         labels: { [LABEL.managedBy]: MANAGED_BY },
       },
       spec: {

@@ -7,6 +7,8 @@ import { UUID_PATTERN } from '#lib/resources';
 import { ApiModule } from '../api-module.js';
 import { camelCase } from './case.js';
 import { OpenApi } from './openapi.js';
+import { ourWord } from './vocabulary.js';
+import { MEMBERS } from './words.js';
 
 interface Schema {
   readonly [keyword: string]: unknown;
@@ -54,7 +56,8 @@ interface Counterpart {
 const DEPLOYMENT = {
   kind: 'AgentDeployment',
   path: [],
-  wireOnly: ['secrets'],
+  // the two are annotations of the resource
+  wireOnly: ['secrets', 'display_name', 'tracked_packages'],
   resourceOnly: ['secretsRef', 'listenerRef', 'suspend', 'revisionHistoryLimit', 'revisionRequest'],
 };
 
@@ -64,6 +67,7 @@ const COUNTERPARTS: readonly Counterpart[] = [
   {
     shape: 'PatchDeploymentRequest',
     ...DEPLOYMENT,
+    wireOnly: [...DEPLOYMENT.wireOnly, 'revision_source'],
     resourceOnly: DEPLOYMENT.resourceOnly.filter((name) => name !== 'suspend'),
   },
   {
@@ -99,7 +103,6 @@ const COUNTERPARTS: readonly Counterpart[] = [
       'continues',
       'lateRunsOf',
     ],
-    spellings: { compression: ['zstandard'] },
   },
 ];
 
@@ -125,6 +128,19 @@ function boundsOf(schema: Schema): Readonly<Record<string, unknown>> {
   return { enum: (schema['enum'] as unknown[]).filter((choice) => choice !== null).sort() };
 }
 
+/** False for the second name of a member. */
+function isOurs([name]: readonly [string, unknown]): boolean {
+  return !MEMBERS.some(({ vendors }) => vendors === name);
+}
+
+/** Choices of a member without their second words, which become ours. */
+function inOurWords(at: string, bounds: Readonly<Record<string, unknown>>): typeof bounds {
+  const choices = bounds['enum'];
+  if (!Array.isArray(choices)) return bounds;
+  const member = at.slice(at.lastIndexOf('.') + 1);
+  return { ...bounds, enum: choices.filter((word: string) => ourWord(member, word) === word) };
+}
+
 /** Walks a shape of the wire and its place in the resource side by side. */
 class Comparison {
   readonly differences: string[] = [];
@@ -136,7 +152,7 @@ class Comparison {
   shape(counterpart: Counterpart, resource: Schema): void {
     const { shape, renamed = {}, wireOnly = [], resourceOnly = [], spellings = {} } = counterpart;
     for (const path of counterpart.wireOnlyInside ?? []) this.#left.add(`${shape}.${path}`);
-    const fields = Object.entries(this.#resolve(this.schemas[shape] ?? {}).properties ?? {});
+    const fields = Object.entries(this.#resolve(this.schemas[shape] ?? {}).properties ?? {}).filter(isOurs);
     const met = new Set(resourceOnly);
     for (const [name, wire] of fields.filter(([field]) => !wireOnly.includes(field))) {
       const path = renamed[name] ?? camelCase(name);
@@ -156,7 +172,7 @@ class Comparison {
     }
     this.fields++;
     const wire = this.#resolve(given);
-    const [ours, theirs] = [boundsOf(wire), boundsOf(kept)];
+    const [ours, theirs] = [inOurWords(at, boundsOf(wire)), boundsOf(kept)];
     for (const name of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
       const expected =
         name === 'enum' ? [...((theirs['enum'] ?? []) as string[]), ...spellings].sort() : theirs[name];
@@ -173,7 +189,7 @@ class Comparison {
     if (typeof wire.additionalProperties === 'object')
       this.field(`${at}{}`, wire.additionalProperties, ofValues(kept.additionalProperties));
     if (!wire.properties) return;
-    for (const [name, member] of Object.entries(wire.properties))
+    for (const [name, member] of Object.entries(wire.properties).filter(isOurs))
       if (!this.#left.has(`${at}.${name}`))
         this.field(`${at}.${name}`, member, kept.properties?.[camelCase(name)]);
     this.#unmet(at, kept, new Set(Object.keys(wire.properties).map(camelCase)));

@@ -1,5 +1,6 @@
 import { KEY_SCOPES } from '#lib/auth';
 import { isPublic, PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
+import { withBothWords } from './document-words.js';
 import { Examples } from './example-of.js';
 import { problem } from './operation.js';
 
@@ -198,9 +199,11 @@ export function completeDocument(document: Document): Document {
     components: {
       ...document.components,
       schemas: withExamples(
-        withAnyJson(Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1)))) as Readonly<
-          Record<string, object>
-        >,
+        withBothWords(
+          withAnyJson(
+            Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1))),
+          ) as Readonly<Record<string, object>>,
+        ),
       ),
     },
   };

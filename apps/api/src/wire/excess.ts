@@ -10,6 +10,7 @@ export interface FieldNote {
   readonly maxItems?: number;
   /** Class of the object, or of each item. */
   readonly inside?: () => new () => object;
+  readonly isRequired?: boolean;
 }
 
 const FIELD_NOTE = Symbol('field of a request');
@@ -19,7 +20,12 @@ export function Noted(note: FieldNote): PropertyDecorator {
   return (prototype, name) => Reflect.defineMetadata(FIELD_NOTE, note, prototype, name);
 }
 
-type RequestClass = new () => object;
+export type RequestClass = new () => object;
+
+/** The note of a declared field; undefined for a name that is not known. */
+export function noteOf(type: RequestClass, name: string): FieldNote | undefined {
+  return Reflect.getMetadata(FIELD_NOTE, type.prototype as object, name) as FieldNote | undefined;
+}
 
 /**
  * Finds lists that are longer than they may be, and very many unknown names, by the lengths alone: making an instance and
@@ -44,7 +50,7 @@ class Excess {
   object(type: RequestClass, value: object, loc: readonly (string | number)[]): void {
     for (const [name, member] of Object.entries(value)) {
       if (this.#isFull()) return;
-      const note = Reflect.getMetadata(FIELD_NOTE, type.prototype as object, name) as FieldNote | undefined;
+      const note = noteOf(type, name);
       if (note) this.#field(note, member, [...loc, name]);
       else
         this.#unknown.push({

@@ -50,7 +50,11 @@ export function field(
 ): PropertyDecorator {
   const { required = false, about, maxItems, inside } = options;
   return applyDecorators(
-    Noted({ ...(maxItems === undefined ? {} : { maxItems }), ...(inside ? { inside } : {}) }),
+    Noted({
+      ...(maxItems === undefined ? {} : { maxItems }),
+      ...(inside ? { inside } : {}),
+      ...(required ? { isRequired: required } : {}),
+    }),
     Described(({ ApiProperty }) =>
       ApiProperty({
         ...(required ? schema : orNull(schema)),

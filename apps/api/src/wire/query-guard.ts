@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { MAX_PROBLEMS } from './excess.js';
 import { invalid } from './request-pipe.js';
 
-type Handler = ReturnType<ExecutionContext['getHandler']>;
+export type Handler = ReturnType<ExecutionContext['getHandler']>;
 
 /** Metadata that Nest keeps of a parameter of a route. */
 interface RouteArgument {
@@ -15,8 +15,15 @@ interface RouteArgument {
   readonly data?: unknown;
 }
 
-/** The names that a route declares: the same decorators make the OpenAPI document. */
-function declaredNames(controller: object, handler: Handler): readonly string[] {
+/** A parameter of a route: the name of the one member that it takes, or the class that takes all of them. */
+type Declared = { readonly name: string } | { readonly type: unknown };
+
+/** Parameters of a route that are made of one part of the request. */
+export function declaredIn(
+  part: RouteParamtypes.QUERY | RouteParamtypes.BODY,
+  controller: object,
+  handler: Handler,
+): readonly Declared[] {
   const noted = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) ?? {}) as Record<
     string,
     RouteArgument
@@ -26,9 +33,16 @@ function declaredNames(controller: object, handler: Handler): readonly string[] 
     (controller as { readonly prototype: object }).prototype,
     handler.name,
   ) ?? []) as readonly unknown[];
-  const names = Object.entries(noted)
-    .filter(([kind]) => kind.startsWith(`${RouteParamtypes.QUERY}:`))
-    .flatMap(([, { index, data }]) => (typeof data === 'string' ? [data] : fieldsOf(types[index])));
+  return Object.entries(noted)
+    .filter(([kind]) => kind.startsWith(`${part}:`))
+    .map(([, { index, data }]) => (typeof data === 'string' ? { name: data } : { type: types[index] }));
+}
+
+/** The names that a route declares: the same decorators make the OpenAPI document. */
+function declaredNames(controller: object, handler: Handler): readonly string[] {
+  const names = declaredIn(RouteParamtypes.QUERY, controller, handler).flatMap((one) =>
+    'name' in one ? [one.name] : fieldsOf(one.type),
+  );
   return [...new Set(names)].sort();
 }
 

@@ -38,9 +38,9 @@ export function invalid(found: readonly FieldProblem[]): PublicError {
   return new PublicError('invalid', 'the request is not valid', found.slice(0, MAX_PROBLEMS));
 }
 
-function isRequestClass(metatype: ArgumentMetadata['metatype']): metatype is new () => object {
+export function isRequestClass(metatype: unknown): metatype is new () => object {
   return (
-    metatype !== undefined &&
+    typeof metatype === 'function' &&
     !([String, Number, Boolean, Array, Object, Buffer] as unknown[]).includes(metatype)
   );
 }

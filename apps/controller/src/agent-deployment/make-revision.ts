@@ -85,19 +85,24 @@ export function buildRevision(
   return { ...revision, metadata: { ...revision.metadata, labels: revisionLabels(revision) } };
 }
 
-type Snapshot = Pick<AgentRevisionSpec, 'source' | 'imageUri' | 'git' | 'resourceSpec' | 'redeployOf'>;
+type Snapshot = Pick<
+  AgentRevisionSpec,
+  'source' | 'imageUri' | 'git' | 'resourceSpec' | 'secretReferences' | 'redeployOf'
+>;
 
 function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, defaults: AgentDefaults): Snapshot {
   if (repeats) {
-    const { source, imageUri, git, resourceSpec } = repeats.spec;
+    const { source, imageUri, git, resourceSpec, secretReferences } = repeats.spec;
     return {
       source,
       redeployOf: repeats.metadata.name,
       ...(imageUri === undefined ? {} : { imageUri }),
       ...(git ? { git } : {}),
       ...(resourceSpec ? { resourceSpec } : {}),
+      ...(secretReferences ? { secretReferences } : {}),
     };
   }
+  const { secretReferences } = spec;
   const { imageUri } = spec.sourceRevisionConfig;
   const git = gitSource(spec);
   const resourceSpec = withDefaults(wantedResourceSpec(spec), defaults);
@@ -106,6 +111,7 @@ function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, defaults:
     ...(imageUri === undefined ? {} : { imageUri }),
     ...(git ? { git } : {}),
     ...(Object.keys(resourceSpec).length > 0 ? { resourceSpec } : {}),
+    ...(secretReferences ? { secretReferences } : {}),
   };
 }
 

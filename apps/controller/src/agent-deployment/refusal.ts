@@ -87,19 +87,22 @@ export function admitRevision(
     );
   const pod = refusePod(world);
   if (pod) return refuse(type, pod.reason, pod.message);
-  const reserved = Object.keys(environment).filter(isReservedEnvironment).sort();
+  const references = (spec.secretReferences ?? []).map(({ name }) => name);
+  const names = [...new Set([...Object.keys(environment), ...references])].sort();
+  const setter = spec.secretsRef ? `Secret ${spec.secretsRef.name}` : 'secretReferences';
+  const reserved = names.filter(isReservedEnvironment);
   if (reserved.length > 0)
     return refuse(
       type,
       REASON.reservedEnvironment,
-      `Secret ${spec.secretsRef?.name ?? ''} sets variables of the platform; remove ${reserved.join(', ')}`,
+      `${setter} sets variables of the platform; remove ${reserved.join(', ')}`,
     );
-  const dangerous = Object.keys(environment).filter(isDangerousEnvironment).sort();
+  const dangerous = names.filter(isDangerousEnvironment);
   if (dangerous.length > 0 && workspace?.spec.allowDangerousEnvironment !== true)
     return refuse(
       type,
       REASON.dangerousEnvironment,
-      `Secret ${spec.secretsRef?.name ?? ''} sets ${dangerous.join(', ')}, which can run code or give trust away; remove it, or set spec.allowDangerousEnvironment of the Workspace`,
+      `${setter} sets ${dangerous.join(', ')}, which can run code or give trust away; remove it, or set spec.allowDangerousEnvironment of the Workspace`,
     );
   return { listener, environment };
 }

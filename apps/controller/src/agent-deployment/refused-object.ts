@@ -15,7 +15,7 @@ import {
   type ResourceSpec,
   type Secret,
 } from '#lib/resources';
-import { judgedSpecs } from './judged-specs.js';
+import { judgedReferences, judgedSpecs } from './judged-specs.js';
 import { isSecretOfPlatform, type Listed } from './platform-secrets.js';
 
 /** A deployment, and what is known of the objects that it may name. */
@@ -47,7 +47,10 @@ export async function findRefusedObject(naming: NamingDeployment): Promise<Refus
     const isKnown = isClaimName(claim, deployment.metadata.namespace ?? '', naming.caches);
     return { kind: 'PersistentVolumeClaim', name: claim, why: isKnown ? 'platform' : 'reserved' };
   }
-  const secrets = new Set(specs.flatMap((spec) => namedByPodSpec(spec, 'secrets')));
+  const secrets = new Set([
+    ...specs.flatMap((spec) => namedByPodSpec(spec, 'secrets')),
+    ...judgedReferences(naming),
+  ]);
   if (secrets.size > MAX_NAMED_SECRETS) return { kind: 'too-many', count: secrets.size };
   for (const name of secrets) {
     const why = await judgeSecret(name, naming);

@@ -43,6 +43,14 @@ function hashWith(
   environment: Readonly<Record<string, string>>,
   platformKey: string,
 ): string {
-  const made = [spec.source, spec.sourceRevisionConfig, resourceSpec ?? null, environment];
+  const { secretReferences = [] } = spec;
+  const made = [
+    spec.source,
+    spec.sourceRevisionConfig,
+    resourceSpec ?? null,
+    environment,
+    // revisions without any keep the hash that they had
+    ...(secretReferences.length > 0 ? [secretReferences] : []),
+  ];
   return createHmac('sha256', platformKey).update(stableJson(made)).digest('hex').slice(0, 32);
 }

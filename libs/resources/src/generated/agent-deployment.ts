@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, LocalObjectReference, RevisionRequest, SeenPush, SourceConfig, SourceRevisionConfig } from './shared.js';
+import type { Condition, LocalObjectReference, RevisionRequest, SecretReference, SeenPush, SourceConfig, SourceRevisionConfig } from './shared.js';
 
 /** What should be deployed. */
 export interface AgentDeploymentSpec {
@@ -12,6 +12,8 @@ export interface AgentDeploymentSpec {
   readonly sourceConfig: SourceConfig;
   /** What the next revision is made from. */
   readonly sourceRevisionConfig: SourceRevisionConfig;
+  /** Environment variables of the agent whose values are in Secrets of the namespace of its pods. They win over those of secretsRef. A Secret of the platform is refused. */
+  readonly secretReferences?: readonly SecretReference[];
   /** Secret whose keys become environment variables of the agent. */
   readonly secretsRef?: LocalObjectReference;
   /** Listener that carries out the revisions; the one named default when absent. */

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { BuildState, Condition, GitSource, ResourceSpec } from './shared.js';
+import type { BuildState, Condition, GitSource, ResourceSpec, SecretReference } from './shared.js';
 
 /** What was asked for; what was found out about it is in the status. */
 export interface AgentRevisionSpec {
@@ -20,6 +20,8 @@ export interface AgentRevisionSpec {
   readonly git?: GitSource;
   /** What the workloads of a deployment get. CPU in cores, memory in MB. */
   readonly resourceSpec?: ResourceSpec;
+  /** Environment variables of the agent whose values are in Secrets of the namespace of its pods. */
+  readonly secretReferences?: readonly SecretReference[];
   /** Immutable Secret with the variables of this revision. */
   readonly envSecretName: string;
   /** Secret with POSTGRES_URI. */

@@ -246,7 +246,13 @@ export interface ResourceSpec {
   /** Do not use; it has no effect. */
   readonly executorMemoryLimitMb?: number;
   /** No effect, since a deployment has no cache of its own. */
+  readonly cacheCpu?: number;
+  /** No effect, since a deployment has no cache of its own. */
+  readonly cacheCpuLimit?: number;
+  /** No effect, since a deployment has no cache of its own. */
   readonly cacheMemoryMb?: number;
+  /** No effect, since a deployment has no cache of its own. */
+  readonly cacheMemoryLimitMb?: number;
   /** Extra labels on created resources; those of the platform win. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Extra annotations on created resources; those of the platform win. */
@@ -325,6 +331,15 @@ export interface RunDestination {
   readonly credentialsSecretName?: string;
 }
 
+export interface SecretReference {
+  /** Name of the variable. */
+  readonly name: string;
+  /** Name of the Secret. */
+  readonly secretName: string;
+  /** Key in the Secret. */
+  readonly secretKey: string;
+}
+
 /** What the branch was at when it was looked at last. Only the revision remains once buildOnPush is off. */
 export interface SeenPush {
   /** Number of the newest revision then. A later one that was made of the branch counts for more than the look. */
@@ -343,7 +358,7 @@ export interface SourceConfig {
   readonly integrationId?: string;
   /** https URL of the git repository, without a user in it; immutable; only for git_host. */
   readonly repoUrl?: string;
-  /** Size of the deployment; immutable; only for git_host. */
+  /** Size of a deployment from git that has no resourceSpec, immutable; no effect for other sources. */
   readonly deploymentType?: 'dev_free' | 'dev' | 'prod';
   /** Builds a revision when repoRef is pushed, which is looked for every minute; not for tags; only for git_host. */
   readonly buildOnPush?: boolean;
