@@ -295,6 +295,12 @@ function infoOf(config: ServerConfig, language: GraphLanguage): unknown {
     context: language === 'python' ? 'python' : 'js',
     deployment: config.deployment ?? null,
     revision: config.revision ?? null,
-    flags: { assistants: true, crons: true, langsmith: true },
+    flags: {
+      assistants: true,
+      crons: true,
+      langsmith: true,
+      langsmith_tracing_replicas: false,
+      langsmith_tracing_session_on_runs: false,
+    },
   };
 }

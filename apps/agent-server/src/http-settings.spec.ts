@@ -17,8 +17,12 @@ async function statusOf(path: string, method = 'GET'): Promise<number> {
   return status;
 }
 
-async function preflight(origin: string, path = '/threads'): Promise<Record<string, string>> {
-  const headers = { origin, 'access-control-request-headers': 'x-api-key,x-own' };
+async function preflight(
+  origin: string,
+  path = '/threads',
+  more: Readonly<Record<string, string>> = {},
+): Promise<Record<string, string>> {
+  const headers = { origin, 'access-control-request-headers': 'x-api-key,x-own', ...more };
   const answer = await fetch(server.url + PREFIX + path, { method: 'OPTIONS', headers });
   expect(answer.status).toBe(204);
   const cors = [...answer.headers].filter(([name]) => /^(access-control-|vary)/.test(name));
@@ -144,6 +148,16 @@ describe('a web page', () => {
       });
     },
   );
+
+  it('may open an agent in a private network, where its origin may read answers', async () => {
+    const asks = { 'access-control-request-private-network': 'true' };
+    expect(await preflight(PAGE, '/threads', asks)).toMatchObject({
+      'access-control-allow-private-network': 'true',
+    });
+    expect(await preflight('https://evil.test', '/threads', asks)).toEqual({
+      vary: 'origin, access-control-request-headers',
+    });
+  });
 
   it.each([
     'https://evil.test',

@@ -99,6 +99,9 @@ export function allowOrigins(
     raw.setHeader('access-control-allow-methods', policy.methods);
     const asked = headers['access-control-request-headers'] ?? '*';
     raw.setHeader('access-control-allow-headers', policy.headers ?? asked);
+    // a page of the internet asks so for an agent on the machine of its reader
+    if (headers['access-control-request-private-network'] === 'true')
+      raw.setHeader('access-control-allow-private-network', 'true');
     if (policy.maxAgeSeconds !== undefined) raw.setHeader('access-control-max-age', policy.maxAgeSeconds);
   }
   return isPreflight;

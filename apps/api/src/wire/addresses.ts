@@ -12,6 +12,8 @@ interface Rewritten {
 
 const ADDRESSES: readonly Rewritten[] = [
   { from: /^\/api-host(?=[/?]|$)/, to: '', isVendors: true },
+  // monitors ask for the root
+  { from: /^\/(?=\?|$)/, to: '/ok' },
   // the trace service without its version
   { from: /^\/api(?=\/)(?!\/(v1|v2)([/?]|$))/, to: '/api/v1' },
 ];

@@ -88,7 +88,11 @@ export function answerNotBuilt(server: FastifyInstance): void {
   answerAll(server, platform, NEWER_FEATURES, { status: 405 });
   answerAll(server, ['/api/v2'], SELECTED_FEATURES);
   answerAll(server, ['', '/api'], { 'v1/fleet': 'agents of a fleet' });
-  answerAll(server, [''], { 'v2/sql': 'queries in SQL' });
+  answerAll(server, [''], {
+    'v2/sql': 'queries in SQL',
+    'v2/auth': 'logins of agents at other services (agent auth)',
+    'v1/integrations/git_host/:integration_id/repos': 'lists of the repositories of a git integration',
+  });
   answerAll(
     server,
     both.map((prefix) => `${prefix}/public/:share_token`),
