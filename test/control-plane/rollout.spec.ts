@@ -67,6 +67,34 @@ describe('a rollout', () => {
     expect(new Set(await watching.until('agent-00002'))).toEqual(new Set(['agent-00001', 'agent-00002']));
   });
 
+  it('restarts the revision that serves, and keeps a change that is on its way', async () => {
+    const { client } = rollouts.plane;
+    await rollouts.deploy('patient');
+    await rollouts.serve('patient', 1);
+    await rollouts.change('patient', 2);
+    await rollouts.saying('patient-00002', 'Ready', 'Deploying');
+    const stamp = 'patient-00001@2026-01-01T00:00:00Z';
+    const restart = { metadata: { annotations: { 'agentplane.dev/restart': stamp } } };
+    await client.merge(RESOURCES.AgentDeployment, at('patient'), restart);
+    const stampOf = async (name: string) =>
+      (await client.get(DEPLOYMENTS, at(name))).spec.template.metadata?.annotations?.[
+        'agentplane.dev/restart'
+      ];
+    await waitFor(async () => (await stampOf('patient-00001')) === stamp);
+    expect(await stampOf('patient-00002')).toBeUndefined();
+    const { spec } = await client.get(RESOURCES.AgentDeployment, at('patient'));
+    expect(spec.sourceRevisionConfig.imageUri).toBe('example.org/agent:2');
+    await rollouts.serve('patient', 2);
+    expect((await rollouts.revisions('patient')).map(({ spec: { number } }) => number).toSorted()).toEqual([
+      1, 2,
+    ]);
+    const next = { metadata: { annotations: { 'agentplane.dev/restart': 'patient-00002@later' } } };
+    await client.merge(RESOURCES.AgentDeployment, at('patient'), next);
+    await waitFor(async () => (await stampOf('patient-00002')) === 'patient-00002@later');
+    // pods of the former revision are none that a person means
+    expect(await stampOf('patient-00001')).toBe(stamp);
+  });
+
   it('keeps the old revision when the new one fails, for good', async () => {
     await rollouts.change('agent', 3);
     await rollouts.plane.report('agent-00003', GRAPH_FAILS);

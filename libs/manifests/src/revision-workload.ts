@@ -227,6 +227,7 @@ function buildWorkload(revision: AgentRevision, settings: PlatformSettings, work
             ...METRICS_ANNOTATIONS,
             ...userAnnotations(wanted),
             ...(databaseMark === undefined ? {} : { [ANNOTATION.database]: databaseMark }),
+            ...restartPart(revision),
           },
         },
         spec: {
@@ -247,6 +248,11 @@ function buildWorkload(revision: AgentRevision, settings: PlatformSettings, work
       },
     },
   };
+}
+
+function restartPart({ metadata: { annotations } }: AgentRevision): Readonly<Record<string, string>> {
+  const restart = annotations?.[ANNOTATION.restart];
+  return restart === undefined ? {} : { [ANNOTATION.restart]: restart };
 }
 
 /** Pull secrets that the user names, and for a build that of the registry which the platform pushed to. */

@@ -85,6 +85,8 @@ export const ANNOTATION = {
   supersededRevisions: 'agentplane.dev/superseded-revisions',
   /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */
   database: 'agentplane.dev/database',
+  /** On a deployment and pods: REVISION@TIME; another value replaces the pods of that revision, and changes nothing else. */
+  restart: 'agentplane.dev/restart',
   /** On a deployment: which push its git host announced last; another value asks for a look at the branch. */
   pushHeard: 'agentplane.dev/push-heard',
   /** On the Service of a deployment that sleeps, or is about to or wakes up: JSON, a `SleepNote`. Requests wait. */

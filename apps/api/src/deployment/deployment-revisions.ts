@@ -1,6 +1,6 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { type AgentDeployment, type AgentRevision, type ConfigMap, idOf } from '#lib/resources';
+import { type AgentDeployment, type AgentRevision, ANNOTATION, type ConfigMap, idOf } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { IfMatch } from '../wire/if-match.js';
 import { archivedSnapshot } from './archived-snapshot.js';
@@ -151,6 +151,24 @@ export class DeploymentRevisions {
     }
     if (former !== undefined && secretsRef !== null && former !== secretsRef?.name)
       await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
+    return this.deployments.render(caller, changed);
+  }
+
+  /** Replaces the pods of the revision that serves; the spec, and a revision on its way, stay as they are. */
+  async restart(caller: Caller, id: string, ifMatch?: IfMatch): Promise<DeploymentAnswer> {
+    const { metadata } = this.deployments.changeable(caller, id);
+    const { name, namespace = '' } = metadata;
+    const changed = await this.homes.deployments.change({ namespace, name }, (current) => {
+      requireMatch(current, ifMatch);
+      const serving = current.status?.activeRevisionName;
+      if (serving === undefined)
+        throw new PublicError('bad_request', `No revision of deployment ${name} serves: nothing can restart`);
+      const restart = { [ANNOTATION.restart]: `${serving}@${this.clock.now().toISOString()}` };
+      return {
+        ...current,
+        metadata: { ...current.metadata, annotations: { ...current.metadata.annotations, ...restart } },
+      };
+    });
     return this.deployments.render(caller, changed);
   }
 

@@ -183,6 +183,22 @@ export class DeploymentsController {
     return this.revisions.get(caller, id, revisionId);
   }
 
+  @Post(':deployment_id/restart')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Replaces the pods of the revision that serves by new ones, and changes nothing else',
+    answer: DeploymentAnswer,
+    refuses: { 400: 'No revision serves, or the deployment is being deleted', ...CHANGED },
+  })
+  @Described(({ ApiHeader }) => ApiHeader(IF_MATCH))
+  restart(
+    @FromCaller() caller: Caller,
+    @PathId('deployment_id') id: string,
+    @Headers('if-match') ifMatch?: string,
+  ): Promise<DeploymentAnswer> {
+    return this.revisions.restart(caller, id, IfMatch.parse(ifMatch));
+  }
+
   @Post(':deployment_id/revisions/:revision_id/redeploy')
   @HttpCode(200)
   @Operation({

@@ -174,6 +174,24 @@ describe('REST routes of deployments', () => {
     });
   });
 
+  it('restarts what serves, and changes no spec', async () => {
+    const made = await create();
+    const path = `/v2/deployments/${made.id}`;
+    expect((await tenant.call('POST', `${path}/restart`)).status).toBe(400);
+    const before = await resource(made.name);
+    const activeRevisionName = `${made.name}-00001`;
+    const key = { namespace: tenant.namespace, name: made.name };
+    await api.client.mergeStatus(RESOURCES.AgentDeployment, key, { status: { activeRevisionName } });
+    const answer = await waitFor(async () => {
+      const asked = await tenant.call('POST', `${path}/restart`);
+      return asked.status === 200 && asked;
+    });
+    expect(answer.json.latest_revision_id).toBe(made.latest_revision_id);
+    const after = await resource(made.name);
+    expect(after.spec).toEqual(before.spec);
+    expect(after.metadata.annotations?.['agentplane.dev/restart']).toMatch(/-00001@\d{4}-/);
+  });
+
   it('brings the spec back to what a redeployed revision was', async () => {
     const secrets = [{ name: 'MODEL', value: 'one' }];
     const resource_spec = { cpu: 0.5 };

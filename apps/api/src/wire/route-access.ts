@@ -143,6 +143,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /v2/deployments/{deployment_id}/logs': READ,
   'GET /v2/deployments/{deployment_id}/events': READ,
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': READ,
+  'POST /v2/deployments/{deployment_id}/restart': WORKSPACE,
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': WORKSPACE,
   'GET /v1/integrations/git_host/install': WORKSPACE,
   'POST /v1/integrations/git_host': WORKSPACE,

@@ -42,6 +42,10 @@ export async function readDeployment(rest: Rest, name: string): Promise<Deployme
   return await rest.request<Deployment>('GET', `/v2/deployments/${await deploymentIdOf(rest, name)}`);
 }
 
+export async function readRevision(rest: Rest, { id }: Deployment, revisionId: string): Promise<Revision> {
+  return await rest.request<Revision>('GET', `/v2/deployments/${id}/revisions/${revisionId}`);
+}
+
 /** The revisions that are kept, newest first. */
 export async function readRevisions(rest: Rest, { id }: Deployment): Promise<readonly Revision[]> {
   const found: Revision[] = [];

@@ -2,6 +2,7 @@ import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
+import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { print } from '../output/print.js';
@@ -11,10 +12,17 @@ import {
   findRevision,
   formerRevision,
   readDeployment,
+  readRevision,
   readRevisions,
   type Revision,
 } from './revisions.js';
-import { type RestWait, waitForRevision, waitUntilServing } from './wait-for-revision.js';
+import {
+  FAILED,
+  type RestWait,
+  waitForPods,
+  waitForRevision,
+  waitUntilServing,
+} from './wait-for-revision.js';
 
 export interface WaitFlags extends TargetFlags {
   readonly wait: boolean;
@@ -22,7 +30,7 @@ export interface WaitFlags extends TargetFlags {
 }
 
 /** Revision from which a new one is made. */
-export type Origin = 'active' | 'former' | 'latest';
+export type Origin = 'former' | 'latest';
 
 type Listed = Revision & { readonly serves: boolean };
 
@@ -66,7 +74,7 @@ export async function listRevisions(
   return EXIT.ok;
 }
 
-/** `agentplane rollback|redeploy|restart NAME`: a new revision as an earlier one was. */
+/** `agentplane rollback|redeploy NAME`: a new revision as an earlier one was. */
 export async function makeRevisionFrom(
   origin: Origin,
   name: string,
@@ -89,6 +97,32 @@ export async function makeRevisionFrom(
   await waitForRevision(waiting(rest, flags), deployment, made);
   const { url } = await readDeployment(rest, deployment.id);
   print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
+  return EXIT.ok;
+}
+
+/** `agentplane restart NAME`: new pods of the revision that serves, as `kubectl rollout restart` makes them. */
+export async function restart(
+  name: string,
+  { force, ...flags }: WaitFlags & { readonly force: boolean },
+): Promise<number> {
+  const target = resolveTarget(flags);
+  const rest = new RestClient(target.rest);
+  const deployment = await readDeployment(rest, name);
+  refuseSuspended(deployment);
+  const { latest_revision_id: latest, active_revision_id: active } = deployment;
+  if (!force && latest !== null && active !== null && latest !== active) {
+    const { status } = await readRevision(rest, deployment, latest);
+    if (!FAILED.has(status) && status !== 'DEPLOYED')
+      throw new CommandError(
+        'failed',
+        `deployment ${name} was not restarted: revision ${latest} is on its way (${status}); --force replaces the pods of the one that serves meanwhile`,
+      );
+  }
+  await rest.request('POST', `/v2/deployments/${deployment.id}/restart`);
+  print(`${deployment.name}: new pods replace those of the revision that serves\n`);
+  if (!flags.wait || target.kubeconfig === undefined) return EXIT.ok;
+  await withKube(target, (kube) => waitForPods(kube, waiting(rest, flags), deployment));
+  print(`${deployment.name} serves at ${deployment.url ?? 'no address yet'}\n`);
   return EXIT.ok;
 }
 
@@ -128,16 +162,10 @@ function refuseSuspended({ name, status }: Deployment): void {
 }
 
 function originOf(origin: Origin, deployment: Deployment, revisions: readonly Revision[]): Revision {
-  const { name, active_revision_id: active } = deployment;
+  const { name } = deployment;
   switch (origin) {
     case 'former':
       return formerRevision(deployment, revisions);
-    case 'active':
-      if (active !== null) return findRevision(name, revisions, active);
-      throw new CommandError(
-        'failed',
-        `no revision of deployment ${name} serves: "agentplane redeploy ${name}" makes one as the newest is`,
-      );
     case 'latest': {
       const [latest] = revisions.filter(({ status }) => status !== 'SKIPPED');
       if (latest) return latest;

@@ -70,18 +70,17 @@ export const ROLLOUT_COMMANDS: readonly Command[] = [
     {
       words: 'restart',
       about:
-        'replace the pods of a deployment by new ones of the revision that serves; the old ones serve until then',
+        'replace the pods of the revision that serves by new ones; the old ones serve until then, and no setting changes',
       arguments: [DEPLOYMENT_NAME],
-      options: WAIT_OPTIONS,
+      options: {
+        force: toggle('--force', 'also while another revision is on its way, which continues'),
+        ...WAIT_OPTIONS,
+      },
       examples: ['restart sample-agent'],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
       needs: 'rest',
     },
-    async ([name = ''], flags) =>
-      (await import('./rollout-command.js')).makeRevisionFrom('active', name, {
-        ...flags,
-        revision: undefined,
-      }),
+    async ([name = ''], flags) => (await import('./rollout-command.js')).restart(name, flags),
   ),
   command(
     {

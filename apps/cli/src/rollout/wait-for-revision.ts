@@ -1,13 +1,22 @@
 import { visibleText } from '#lib/command-line';
+import {
+  ANNOTATION,
+  type Deployment as KubeDeployment,
+  DEPLOYMENTS,
+  idOf,
+  LABEL,
+  RESOURCES,
+} from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { CommandError } from '../command-error.js';
-import type { Deployment, Revision } from './revisions.js';
+import type { KubeAccess } from '../context/open-kube.js';
+import { type Deployment, readRevision, type Revision } from './revisions.js';
 
 const LOOK_MS = 1_000;
 /** Reasons of the condition Ready while it is true: a deployment at zero pods serves all requests. */
 const SERVING: ReadonlySet<string | null | undefined> = new Set(['Ready', 'Asleep', 'Waking']);
-const FAILED: ReadonlySet<string> = new Set([
+export const FAILED: ReadonlySet<string> = new Set([
   'CREATE_FAILED',
   'BUILD_FAILED',
   'DEPLOY_FAILED',
@@ -32,12 +41,12 @@ type Look = { readonly kind: 'done' } | { readonly kind: 'pending'; readonly mes
  */
 export async function waitForRevision(
   wait: RestWait,
-  { id, name }: Deployment,
+  deployment: Deployment,
   revisionId: string,
 ): Promise<void> {
+  const { name } = deployment;
   await look(wait, name, async () => {
-    const path = `/v2/deployments/${id}/revisions/${revisionId}`;
-    const { status, ...found } = await wait.rest.request<Revision>('GET', path);
+    const { status, ...found } = await readRevision(wait.rest, deployment, revisionId);
     const why = reasonText(found);
     if (FAILED.has(status))
       throw new CommandError(
@@ -56,6 +65,39 @@ export async function waitUntilServing(wait: RestWait, { id, name }: Deployment)
       ? { kind: 'done' }
       : { kind: 'pending', message: `${found.status}${reasonText(found)}` };
   });
+}
+
+/**
+ * Waits until the pods of a restart have replaced the former ones. Workloads of another cluster cannot be seen, and are not
+ * waited for. @throws CommandError `timedOut`
+ */
+export async function waitForPods(
+  { client }: KubeAccess,
+  wait: RestWait,
+  { id, name }: Deployment,
+): Promise<void> {
+  const [deployment] = (await client.list(RESOURCES.AgentDeployment)).items.filter((one) => idOf(one) === id);
+  const stamp = deployment?.metadata.annotations?.[ANNOTATION.restart];
+  if (!deployment || stamp === undefined) return;
+  const { namespace = '' } = deployment.metadata;
+  const labelSelector = `${LABEL.deployment}=${deployment.metadata.name}`;
+  await look(wait, name, async () => {
+    const { items } = await client.list(DEPLOYMENTS, { namespace, labelSelector });
+    const stamped = items.filter(
+      ({ spec }) => spec.template.metadata?.annotations?.[ANNOTATION.restart] === stamp,
+    );
+    const isDone = items.length === 0 || (stamped.length > 0 && stamped.every(isReplaced));
+    return isDone ? { kind: 'done' } : { kind: 'pending', message: 'starting new pods' };
+  });
+}
+
+function isReplaced({ metadata, spec, status = {} }: KubeDeployment): boolean {
+  const wanted = spec.replicas ?? 1;
+  const { observedGeneration, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  return (
+    observedGeneration === metadata.generation &&
+    [replicas, updatedReplicas, availableReplicas].every((count) => count === wanted)
+  );
 }
 
 async function look(

@@ -1,5 +1,5 @@
 import { AGENT_CONTAINER } from '#lib/manifests';
-import type { AgentRevision, Pod } from '#lib/resources';
+import { type AgentDeployment, type AgentRevision, ANNOTATION, type Pod } from '#lib/resources';
 import type { RevisionWorld } from './world.js';
 
 /** Some runtimes write how they got it in front. */
@@ -46,6 +46,26 @@ export function pinnedRevision(
   return hasPods && container?.image !== pinned
     ? placed
     : { ...placed, status: { ...status, image: pinned } };
+}
+
+/**
+ * The revision with the restart that its pods should have. One of another revision leaves the former stamp, since a template
+ * without it would replace these pods too.
+ */
+export function stampedRevision(
+  placed: AgentRevision,
+  { revision, workload }: Pick<RevisionWorld, 'revision' | 'workload'>,
+  { metadata: { annotations } }: AgentDeployment,
+): AgentRevision {
+  const asked = annotations?.[ANNOTATION.restart];
+  const isAsked = asked?.startsWith(`${revision.metadata.name}@`) ?? false;
+  const stamp = isAsked ? asked : workload?.spec.template.metadata?.annotations?.[ANNOTATION.restart];
+  if (stamp === undefined) return placed;
+  const { metadata } = placed;
+  return {
+    ...placed,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION.restart]: stamp } },
+  };
 }
 
 /** Image id that the node reports for the agent's container that runs this image and is ready. */

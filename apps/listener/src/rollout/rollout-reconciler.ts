@@ -29,7 +29,7 @@ import { askPods } from './ask-pods.js';
 import { DeclaredVersions } from './declared-versions.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
-import { pinnedRevision } from './pinned-image.js';
+import { pinnedRevision, stampedRevision } from './pinned-image.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
 import { PodScaler, podsHeld, roomFor } from './pod-scaler.js';
 import { ReadySpans } from './ready-spans.js';
@@ -211,7 +211,7 @@ export class RolloutReconciler {
     if (workload?.spec.template.metadata?.annotations?.[ANNOTATION.database] !== mark)
       this.#copied.delete(origin.metadata.uid ?? '');
     await this.#copySecrets(world, origin);
-    const placed = pinnedRevision(this.#place.placed(origin), own);
+    const placed = stampedRevision(pinnedRevision(this.#place.placed(origin), own), own, world.deployment);
     const connections = world.deployment.status?.databaseConnections;
     const answering = replicas === 0 ? 0 : this.#answeringReplicas(one, all, connections);
     const { settings } = this.#deps;

@@ -35,7 +35,7 @@ export class KubeDeeds implements Deeds {
     const { client, clock, rest, openUrl } = options;
     this.#options = options;
     this.#rights = new Rights(client, clock);
-    this.#hands = { client, rest, newId: randomUUID, openUrl };
+    this.#hands = { client, rest, clock, newId: randomUUID, openUrl };
   }
 
   isDenied(right: Right, namespace: string | undefined): boolean {

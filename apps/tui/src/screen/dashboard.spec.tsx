@@ -154,7 +154,7 @@ describe('Dashboard', () => {
     const screen = show();
     await type(screen, 'r');
     await shows(screen, 'cannot restart ws-default/archive: it is suspended: resume it first');
-    await type(screen, 'u');
+    await type(screen, 'u', 'y');
     await shows(screen, 'archive done');
   });
 

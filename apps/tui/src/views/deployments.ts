@@ -1,4 +1,12 @@
-import { type AgentDeployment, deploymentState, idOf, LABEL, RESOURCES } from '#lib/resources';
+import {
+  type AgentDeployment,
+  ANNOTATION,
+  deploymentState,
+  idOf,
+  keyOf,
+  LABEL,
+  RESOURCES,
+} from '#lib/resources';
 import { deletion, specChange } from './common-actions.js';
 import { redeploy } from './redeploy.js';
 import { podsWith } from './pods-with.js';
@@ -40,6 +48,19 @@ function unlessSuspended(
   };
 }
 
+const unlessServing = unlessSuspended(({ status }) => status?.activeRevisionId, 'no revision serves');
+
+/** Pods of the former revision are not what a person means to replace while a change rolls out. */
+function unlessSettled(deployment: AgentDeployment): string | undefined {
+  const { metadata, status } = deployment;
+  const isUnseen = metadata.generation !== status?.observedGeneration;
+  const isUnderWay =
+    status?.latestRevisionName !== status?.activeRevisionName && deploymentState(deployment).tone === 'busy';
+  return isUnseen || isUnderWay
+    ? 'another revision is on its way; "agentplane restart --force" does it meanwhile'
+    : undefined;
+}
+
 export const DEPLOYMENTS = defineView<AgentDeployment>({
   name: 'deployments',
   aliases: ['deployment', 'deploy', 'dp', 'adep', 'agentdeployments'],
@@ -73,6 +94,7 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
       key: 'u',
       word: 'resume',
       about: 'start the pods of a suspended deployment',
+      danger: 'its pods start, and requests are answered again',
       refusal: ({ spec }) => (spec.suspend ? undefined : 'it is not suspended'),
       spec: () => ({ suspend: false }),
       done: 'resumed',
@@ -82,10 +104,14 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
       word: 'restart',
       about: 'replace its pods by new ones of the revision that serves',
       right: PATCH,
-      refusal: unlessSuspended(({ status }) => status?.activeRevisionId, 'no revision serves'),
-      perform: async (deployment, hands) => {
-        await redeploy(deployment, deployment.status?.activeRevisionId ?? '', hands);
-        return `${deployment.metadata.name} restarts`;
+      danger: 'its pods are replaced; the old ones serve until then',
+      refusal: (deployment) => unlessServing(deployment) ?? unlessSettled(deployment),
+      perform: async ({ metadata, status }, { client, clock }) => {
+        const restart = `${status?.activeRevisionName ?? ''}@${clock.now().toISOString()}`;
+        await client.merge(REF, keyOf({ metadata }), {
+          metadata: { annotations: { [ANNOTATION.restart]: restart } },
+        });
+        return `${metadata.name} restarts`;
       },
     },
     {
@@ -99,6 +125,7 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
       key: 'ctrl-r',
       word: 'redeploy',
       about: 'make a new revision as the newest is',
+      danger: 'a new revision as the newest is takes over, and the spec goes back to it',
       right: PATCH,
       refusal: unlessSuspended(({ status }) => status?.latestRevisionId, 'it has no revision yet'),
       perform: async (deployment, hands) => {

@@ -1,6 +1,7 @@
 import type { KubeClient } from '#lib/kube';
 import type { ResourceRef } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
+import type { Clock } from '#lib/time';
 import type { Item } from '../world/items.js';
 
 /** Right that an account needs; asked for with a SelfSubjectAccessReview. */
@@ -33,6 +34,7 @@ export interface RowAction<T extends Item = Item> {
 export interface Hands {
   readonly client: KubeClient;
   readonly newId: () => string;
+  readonly clock: Pick<Clock, 'now'>;
   /** Opens an address in a browser, or copies it without one; returns the result in the past tense. */
   readonly openUrl: (url: string) => Promise<string>;
   /** Undefined when no address of REST is known. */
