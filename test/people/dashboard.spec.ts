@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parse } from 'yaml';
 import { inheritedEnvironment } from '#lib/config';
 import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
 import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef } from '#lib/resources';
-import { testEmbeddedKube, waitFor } from '#lib/testing';
+import { quietFor, testEmbeddedKube, waitFor } from '#lib/testing';
 import { agentplane, type Ending } from '../cli/agentplane.js';
 import { repository } from '../support/platform.js';
 
@@ -52,10 +52,27 @@ describe('agentplane dashboard on a cluster', () => {
     });
     let output = '';
     terminal.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    await waitFor(() => output.includes('Opening'), { what: 'the opening' });
+    // typed before there is a screen: it must neither be shown nor act
+    terminal.stdin.write('\rq');
     await waitFor(() => output.includes('deployments'), { what: 'the first table' });
+    await quietFor(300);
+    expect(terminal.exitCode).toBeNull();
+    expect(output).toContain('\u001b[?2004h');
     expect(output).toMatch(/^Opening the dashboard …\r\u001b\[K/);
     terminal.stdin.write('q');
     expect((await once(terminal, 'exit'))[0]).toBe(0);
+  });
+
+  it('exits with 2 for a view that does not exist, and with 4 where the API server is unreachable', async () => {
+    const here = { KUBECONFIG: kube.kubeconfigPath };
+    expect((await dashboard(here, '--once', '--view', 'nope')).code).toBe(2);
+    const away = join(elsewhere, 'away');
+    writeFileSync(
+      away,
+      readFileSync(kube.kubeconfigPath, 'utf8').replace(/(https?:\/\/[^:\s]+):\d+/, '$1:9'),
+    );
+    expect((await dashboard({ KUBECONFIG: away }, '--once')).code).toBe(4);
   });
 
   it('takes the first file of a list that exists', async () => {

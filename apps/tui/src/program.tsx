@@ -16,7 +16,7 @@ import { copyCode } from './render/copy-code.js';
 import { Dashboard } from './screen/dashboard.js';
 import { followLines } from './screen/follow-lines.js';
 import { PRINTED, printOnce } from './screen/print-once.js';
-import { OPENED } from './opening.js';
+import { OPENED, takeInput } from './opening.js';
 import { findView, getView, VIEWS } from './views/all-views.js';
 import { DEPLOYMENTS } from './views/deployments.js';
 import type { View } from './views/view.js';
@@ -44,11 +44,15 @@ async function firstTrouble(world: KubeWorld, namespace: string | undefined): Pr
   ]);
 }
 
-/** @throws Error that lists the views */
+class UnknownViewError extends Error {}
+
+/** @throws UnknownViewError that lists the views */
 function viewOf(word: string): View {
   const view = findView(word);
   if (view) return view;
-  throw new Error(`no view is called ${word}: there are ${VIEWS.map(({ name }) => name).join(', ')}`);
+  throw new UnknownViewError(
+    `no view is called ${word}: there are ${VIEWS.map(({ name }) => name).join(', ')}`,
+  );
 }
 
 function eraseOpening(): void {
@@ -80,14 +84,16 @@ async function main(): Promise<number> {
   });
   const trouble = await firstTrouble(world, namespace);
   eraseOpening();
+  const hasScreen = process.stdout.isTTY && !config.isOnce && !config.isLinear;
+  takeInput(process.stdin, hasScreen && trouble === undefined);
   if (trouble !== undefined) {
     process.stderr.write(
       `reading from the API server at ${connection.server} failed: ${visibleText(trouble)}\n`,
     );
-    return EXIT.failed;
+    return EXIT.unreachable;
   }
   const views = config.views.map(viewOf);
-  if (config.isOnce || config.isLinear || !process.stdout.isTTY) {
+  if (!hasScreen) {
     const printed = views.length === 0 ? PRINTED.map(getView) : views;
     const names = printed.map(({ name }) => name);
     process.stdout.write(await printOnce(world, namespace, systemClock, names));
@@ -131,6 +137,6 @@ main().then(
   (error: unknown) => {
     eraseOpening();
     process.stderr.write(`the dashboard failed to start: ${visibleText(errorText(error))}\n`);
-    process.exit(EXIT.failed);
+    process.exit(error instanceof UnknownViewError ? EXIT.usage : EXIT.failed);
   },
 );

@@ -1,8 +1,8 @@
-import { useInput } from 'ink';
+import { useInput, usePaste } from 'ink';
 import { useRef, useState } from 'react';
 import type { Clock } from '#lib/time';
 import { keyNamesOf } from '../session/key-name.js';
-import { press } from '../session/press.js';
+import { paste, press } from '../session/press.js';
 import type { Effect, Facts, Session } from '../session/session.js';
 
 export interface SessionState {
@@ -51,5 +51,7 @@ export function useSession(
     }
   };
   useInput((input, key) => pressAll(keyNamesOf(input, key)));
+  // without it the terminal sends pasted text as keys, which act
+  usePaste((text) => change((was) => paste(was, text, factsOf(was)).session));
   return { session, change, onMouse: (names) => pressAll(names.map(clicked)) };
 }

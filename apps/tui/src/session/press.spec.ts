@@ -1,6 +1,6 @@
 import { VIEWS } from '../views/all-views.js';
 import { PANE_KEYS } from './pane-keys.js';
-import { press } from './press.js';
+import { paste, press } from './press.js';
 import { completions } from './prompt.js';
 import { type Facts, newSession, type Pressed, type Session, topFrame } from './session.js';
 import { sortKeysOf, TABLE_KEYS } from './table-keys.js';
@@ -155,5 +155,36 @@ describe('completions', () => {
     ['zzz', []],
   ])('completes %j to %j', (text, expected) => {
     expect(completions(text, FACTS.namespaces)).toEqual(expected);
+  });
+});
+
+describe('paste', () => {
+  it.each([[[]], [['?']], [['d']], [['ctrl-d']]])('does nothing to what %j opened', (keys) => {
+    const { session } = pressAll(start, keys);
+    const { session: after, effect } = paste(session, 'r\ry\rq', FACTS);
+    expect([after, effect]).toEqual([{ ...session, notice: expect.anything() }, undefined]);
+  });
+
+  it('becomes text of a line that is typed', () => {
+    const { session } = pressAll(start, [':']);
+    expect(paste(session, 'exports\nq\u0003', FACTS)).toEqual({
+      session: { ...session, overlay: { kind: 'prompt', text: 'exports q', choice: 0 } },
+    });
+    const filtered = paste(pressAll(start, ['/']).session, ' team-a\n', FACTS).session;
+    expect(topFrame(filtered).filter).toBe('team-a');
+  });
+});
+
+describe('an action', () => {
+  /** Keys that make no revision, end no pods and change no scale. */
+  const HARMLESS = ['open', 'test again', 'pause', 'run now', 'retry'];
+  const actions = VIEWS.flatMap(({ name, actions: of }) => of.map((action) => [name, action] as const));
+
+  it.each(
+    actions.filter(
+      ([name, { word }]) => !HARMLESS.includes(word) && name !== 'exports' && name !== 'schedules',
+    ),
+  )('asks first: %s %j', (_view, { danger, asks }) => {
+    expect(danger ?? asks).toBeDefined();
   });
 });

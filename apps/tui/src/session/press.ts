@@ -43,6 +43,19 @@ export function press(before: Session, name: string, facts: Facts): Pressed {
   }
 }
 
+/** The next session after pasted text: a line that is typed takes it as text, everything else ignores it. Pure. */
+export function paste(before: Session, text: string, facts: Facts): Pressed {
+  const { overlay } = before;
+  const isTyping =
+    overlay?.kind === 'pane'
+      ? overlay.pane.isSearching
+      : overlay?.kind === 'prompt' || overlay?.kind === 'filter' || overlay?.kind === 'answer';
+  if (!isTyping)
+    return { session: { ...before, notice: { text: 'pasted text is ignored here', isProblem: false } } };
+  const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  return { session: [...line].reduce((session, one) => press(session, one, facts).session, before) };
+}
+
 function find(bindings: readonly KeyBinding[], session: Session, name: string): KeyBinding | undefined {
   return bindings.find(({ keys, isOffered }) => keys.includes(name) && (isOffered?.(session) ?? true));
 }
