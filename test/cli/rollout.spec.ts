@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { waitFor } from '#lib/testing';
 import { sharedPlatform } from '../support/shared-platform.js';
 import { agentplane, type Ending } from './agentplane.js';
 
@@ -47,9 +50,57 @@ describe('agentplane with a deployment', () => {
 
     const again = ['redeploy', 'sample-agent', '--no-wait', '--revision', second?.slice(0, 8) ?? ''];
     expect(await run(...again)).toContain(`is made from ${second}`);
-    expect(await run('restart', 'sample-agent', '--no-wait')).toMatch(
-      /^sample-agent: revision \S+ is made from \S+\n$/,
+    await run('deploy', 'sample-agent', '--no-wait');
+    const early = await attempt('restart', 'sample-agent');
+    expect([early.code, early.complaint]).toEqual([1, expect.stringContaining('is on its way')]);
+    expect(await run('restart', 'sample-agent', '--force')).toMatch(
+      /^sample-agent: new pods replace those of the revision that serves\nsample-agent serves at http:/,
     );
+    const made = (await revisions()).length;
+    const pods = async () => (await run('get', 'pods', '-o', 'name')).split('\n').toSorted();
+    const former = await waitFor(async () => {
+      const found = await revisions();
+      return found.length === made && found[0]?.serves && (await pods());
+    });
+    await run('restart', 'sample-agent');
+    expect(await pods()).not.toEqual(former);
+    expect(await revisions()).toHaveLength(made);
+  });
+
+  it('adds, changes, removes and replaces secrets, and says so before they roll out', async () => {
+    const secrets = (verb: string, ...words: string[]) =>
+      attempt('secrets', verb, 'sample-agent', ...words, ...(verb === 'list' ? [] : ['--no-wait']));
+    const file = join(platform.dataFolder, 'two.env');
+    writeFileSync(file, 'A=1\nB=two words\n');
+    expect((await secrets('set', '-f', file)).output).toBe(
+      'sample-agent: added: A, B. Its secrets are now: A, B\n',
+    );
+    expect((await secrets('set', 'B=x=y', 'C=3')).output).toBe(
+      'sample-agent: added: C; changed: B. Its secrets are now: A, B, C\n',
+    );
+    expect((await secrets('unset', 'A')).output).toBe(
+      'sample-agent: removed: A. Its secrets are now: B, C\n',
+    );
+    expect((await secrets('unset', 'A')).code).toBe(3);
+    const kept = await secrets('replace', '-f', file);
+    expect([kept.code, kept.complaint]).toEqual([
+      2,
+      expect.stringContaining('--yes removes C from sample-agent'),
+    ]);
+    const values = await run(
+      'get',
+      'secrets',
+      '-l',
+      'app.kubernetes.io/component=user-secrets',
+      '-o',
+      'json',
+    );
+    const { items } = JSON.parse(values) as { items: { data: Record<string, string> }[] };
+    expect(items.map(({ data }) => data)).toEqual([{ B: btoa('x=y'), C: btoa('3') }]);
+    expect((await secrets('replace', '-f', file, '--yes')).output).toBe(
+      'sample-agent: added: A; changed: B; removed: C. Its secrets are now: A, B\n',
+    );
+    expect((await secrets('list')).output).toBe('NAME\nA\nB\n');
   });
 
   it('suspends and resumes', async () => {

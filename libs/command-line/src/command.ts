@@ -7,6 +7,8 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly about: string;
   readonly isOptional?: true;
+  /** Takes the rest of the line, as words of their own; the last of a command. */
+  readonly isRepeated?: true;
   readonly completes?: Completes;
 }
 

@@ -59,7 +59,7 @@ function addCommand(root: Parser, program: ProgramSpec, command: Command): void 
     const taken = given.slice(0, command.arguments?.length ?? 0);
     const code = await command
       .run(
-        taken.filter((word): word is string => typeof word === 'string'),
+        taken.flat().filter((word): word is string => typeof word === 'string'),
         { ...fallbacksOf(command), ...parser.opts() },
       )
       .catch((error: unknown) => program.report(error));
@@ -76,10 +76,11 @@ function groupOf(above: Parser, name: string, { groups }: ProgramSpec): Parser {
     .showHelpAfterError(helpHint(name));
 }
 
-function addArgument(parser: Parser, { name, about, isOptional }: ArgumentSpec): void {
-  parser.argument(isOptional ? `[${name}]` : `<${name}>`, about, (text: string) => {
+function addArgument(parser: Parser, { name, about, isOptional, isRepeated }: ArgumentSpec): void {
+  const spelled = isRepeated ? `${name}...` : name;
+  parser.argument(isOptional ? `[${spelled}]` : `<${spelled}>`, about, (text: string, before: unknown) => {
     if (text.trim() === '') throw new InvalidArgumentError('must not be empty');
-    return text;
+    return isRepeated ? [...(Array.isArray(before) ? (before as unknown[]) : []), text] : text;
   });
 }
 

@@ -46,11 +46,16 @@ export class RestClient {
    * @throws RestError when the request was refused or the answer is not from REST, RestRedirectError,
    * RestUnreachableError
    */
-  async request<T>(method: RestMethod, path: string, body?: unknown): Promise<T> {
+  async request<T>(
+    method: RestMethod,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
     const asked = `${method} ${path} at ${this.#access.url}`;
     const response = await this.#fetch(path, {
       method,
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      headers: body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(this.#timeoutMs),
     });

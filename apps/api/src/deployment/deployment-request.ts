@@ -18,8 +18,12 @@ export class SecretRequest {
   })
   name: string;
 
-  @Text({ required: true, maxLength: 524_288, isUnicode: true })
-  value: string;
+  @Text({
+    maxLength: 524_288,
+    isUnicode: true,
+    about: 'A change without it keeps the value that the secret has',
+  })
+  value?: string | null;
 }
 
 /** A variable with a value from a Secret that is in the namespace already. */

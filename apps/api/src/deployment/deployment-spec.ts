@@ -266,13 +266,14 @@ export function neverRunningProblems(
 export function secretProblems(
   { secrets, secret_references: references }: Pick<PatchDeploymentRequest, 'secrets' | 'secret_references'>,
   { allowsDangerousEnvironment }: Pick<TenantHome, 'allowsDangerousEnvironment'>,
+  kept: ReadonlyMap<string, string> = new Map(),
 ): readonly FieldProblem[] {
   const seen = new Set<string>();
   const given = [
-    ...(secrets ?? []).map(({ name }, index) => ({ name, list: 'secrets', index })),
-    ...(references ?? []).map(({ name }, index) => ({ name, list: 'secret_references', index })),
+    ...(secrets ?? []).map(({ name, value }, index) => ({ name, value, list: 'secrets', index })),
+    ...(references ?? []).map(({ name }, index) => ({ name, value: '', list: 'secret_references', index })),
   ];
-  return given.flatMap(({ name, list, index }) => {
+  return given.flatMap(({ name, value, list, index }) => {
     const isTwice = seen.has(name);
     seen.add(name);
     const loc = ['body', list, index, 'name'];
@@ -280,6 +281,8 @@ export function secretProblems(
       return [{ loc, msg: `${name} is reserved and cannot be set`, type: 'value_error' }];
     if (isDangerousEnvironment(name) && !allowsDangerousEnvironment)
       return [{ loc, msg: `${name} ${DANGER}`, type: 'value_error' }];
+    if ((value ?? kept.get(name)) === undefined)
+      return [{ loc: ['body', 'secrets', index, 'value'], msg: 'Field required', type: 'missing' }];
     return isTwice ? [{ loc, msg: `${name} is given more than once`, type: 'value_error' }] : [];
   });
 }

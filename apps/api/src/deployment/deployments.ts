@@ -63,6 +63,7 @@ export interface DeploymentRules {
 }
 
 type Values = Readonly<Record<string, string>>;
+type Kept = ReadonlyMap<string, string>;
 
 /** Deployments of a workspace: writes the desired state, reads the actual one. */
 export class Deployments {
@@ -192,17 +193,18 @@ export class Deployments {
     const shown = shownUrl(deployment, this.homes.routes.assignedUrlOf(deployment));
     const request = await this.#withoutShownSecrets(deployment, withoutShownUrl(asked, shown));
     requireMatch(deployment, ifMatch);
+    const { name, namespace = '' } = deployment.metadata;
+    const kept = await this.#keptValues(deployment, request);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
-      ...secretProblems(request, this.workspaces.homeOf(caller.tenantId)),
+      ...secretProblems(request, this.workspaces.homeOf(caller.tenantId), kept),
     ]);
-    const { name, namespace = '' } = deployment.metadata;
     const listener = this.#listenerOf(deployment);
     refuse(this.#placeProblems(deployment.spec.source, request, listener));
     refuse(await this.#namedProblems({ name, namespace }, request, listener));
     this.homes.routes.requireFree(request.source_config?.custom_url, { name, namespace });
     const revision = (makesOne ?? makesRevision(request)) ? newRevision(this.clock) : undefined;
-    const values = secretValues(request.secrets);
+    const values = secretValues(request.secrets, kept);
     const secretName = values && revision && secretNameOf(name, revision.id);
     // A Secret of its own for each set of values: changing one in place would make a revision before this request does.
     if (values && secretName !== undefined)
@@ -241,6 +243,16 @@ export class Deployments {
     const names = await this.homes.secrets.names({ namespace: metadata.namespace ?? '', name });
     const given = secrets.map((one) => one.name).sort();
     return given.join() === names.join() ? others : request;
+  }
+
+  /** Values that the deployment has, where a secret of the request comes without one. */
+  async #keptValues(
+    { metadata: { namespace = '' }, spec }: AgentDeployment,
+    { secrets }: PatchDeploymentRequest,
+  ): Promise<Kept | undefined> {
+    const name = spec.secretsRef?.name;
+    const keepsAny = secrets?.some(({ value }) => value === undefined || value === null) ?? false;
+    return name !== undefined && keepsAny ? await this.homes.secrets.values({ namespace, name }) : undefined;
   }
 
   /** Each for itself: those that do not exist keep none of the others. */
@@ -372,7 +384,11 @@ function isReconciled({ metadata, status }: AgentDeployment): boolean {
   return status?.observedGeneration === metadata.generation;
 }
 
-/** Values of secrets; undefined leaves them unchanged, an empty list removes all. */
-function secretValues(secrets: CreateDeploymentRequest['secrets']): Values | undefined {
-  return secrets ? Object.fromEntries(secrets.map(({ name, value }) => [name, value])) : undefined;
+/** Values of secrets; undefined leaves them unchanged, an empty list removes all. @param kept values of those that come without one */
+function secretValues(
+  secrets: CreateDeploymentRequest['secrets'],
+  kept: Kept = new Map(),
+): Values | undefined {
+  if (!secrets) return undefined;
+  return Object.fromEntries(secrets.map(({ name, value }) => [name, value ?? kept.get(name) ?? '']));
 }

@@ -84,6 +84,14 @@ export class SecretHome {
     return !secret || secret.metadata.labels?.[LABEL.component] === purpose;
   }
 
+  /** Its values, to make another one with them; no answer has any. */
+  async values(place: Place): Promise<ReadonlyMap<string, string>> {
+    const { data = {} } = (await this.client.find(SECRETS, place)) ?? {};
+    return new Map(
+      Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]),
+    );
+  }
+
   /** The owner is made after the Secret that it names; from then on the Secret goes with it. */
   async adopt(place: Place, owner: KubeObject): Promise<void> {
     await this.client.merge(SECRETS, place, {

@@ -1,6 +1,7 @@
 import type { DynamicModule, INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { PLATFORM_VERSION } from '#lib/config';
 import { describeAll, type Descriptions } from './described.js';
 import { completeDocument, type Document } from './complete-document.js';
 
@@ -25,9 +26,6 @@ interface DocumentBuilder {
 
 /** A value and not a word of the import, so that programs compile where the package is not installed. */
 const PACKAGE: string = '@nestjs/swagger';
-
-/** Version of the interface that the document describes; the platform has one of its own. */
-const INTERFACE_VERSION = '0.1.0';
 
 /**
  * Builds the OpenAPI document of the api, in development: `docs/openapi.json` is made by it, and is the
@@ -58,7 +56,7 @@ export class OpenApi {
     const about = new DocumentBuilder()
       .setTitle('Agentplane')
       .setDescription('Deployments of agents, their traces, and exports of them')
-      .setVersion(INTERFACE_VERSION)
+      .setVersion(PLATFORM_VERSION)
       .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
       .addServer('/')
       .setOpenAPIVersion('3.0.3')

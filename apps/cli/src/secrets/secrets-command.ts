@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
-import { RestClient } from '#lib/rest-client';
+import { RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
@@ -12,8 +12,15 @@ import { type Deployment, readDeployment } from '../rollout/revisions.js';
 import { waiting, type WaitFlags } from '../rollout/rollout-command.js';
 import { waitForRevision } from '../rollout/wait-for-revision.js';
 
+/** A secret as it is sent: without a value the one that it has is kept. */
 interface Secret {
   readonly name: string;
+  readonly value?: string;
+}
+
+interface WithSecrets extends Deployment {
+  readonly generation: number;
+  readonly secrets: readonly Secret[];
 }
 
 const SHAPE: Shape<Secret> = {
@@ -27,32 +34,93 @@ export async function listSecrets(
   { output, ...flags }: TargetFlags & { readonly output: OutputFormat },
 ): Promise<number> {
   const rest = new RestClient(resolveTarget(flags).rest);
-  const { id } = await readDeployment(rest, name);
-  const { secrets } = await rest.request<{ readonly secrets: readonly Secret[] }>(
-    'GET',
-    `/v2/deployments/${id}`,
+  const { secrets } = (await readDeployment(rest, name)) as WithSecrets;
+  process.stdout.write(
+    await renderItems(
+      output,
+      secrets.map((one) => ({ name: one.name })),
+      SHAPE,
+    ),
   );
-  const names = secrets.map((secret) => ({ name: secret.name }));
-  process.stdout.write(await renderItems(output, names, SHAPE));
   return EXIT.ok;
 }
 
-/** `agentplane secrets set NAME -f FILE`: values on the command line would be in the shell's history. */
+export interface SecretFlags extends WaitFlags {
+  readonly file: string | undefined;
+}
+
+/** `agentplane secrets set NAME A=value … -f FILE`: the others stay. */
 export async function setSecrets(
-  name: string,
-  { file, ...flags }: WaitFlags & { readonly file: string | undefined },
+  [name = '', ...pairs]: readonly string[],
+  { file, ...flags }: SecretFlags,
 ): Promise<number> {
-  if (file === undefined)
+  const given = [...(file === undefined ? [] : readSecrets(file)), ...pairs.map(pairOf)];
+  if (given.length === 0)
     throw new CommandError(
       'usage',
-      'secrets set needs a file of NAME=value lines: -f FILE, or -f - for standard input',
+      'secrets set needs NAME=value, or lines of them: -f FILE, or -f - for standard input',
     );
+  const values = new Map(given.map((one) => [one.name, one]));
+  return await change(name, flags, (present) => [
+    ...present.filter((one) => !values.has(one.name)),
+    ...values.values(),
+  ]);
+}
+
+/** `agentplane secrets unset NAME A …`. @throws CommandError `notFound` for one that is not set */
+export async function unsetSecrets(
+  [name = '', ...names]: readonly string[],
+  flags: WaitFlags,
+): Promise<number> {
+  return await change(name, flags, (present) => {
+    const missing = names.find((one) => !present.some((secret) => secret.name === one));
+    if (missing !== undefined)
+      throw new CommandError(
+        'notFound',
+        `deployment ${name} has no secret ${missing}: "agentplane secrets list ${name}" lists them`,
+      );
+    return present.filter((one) => !names.includes(one.name));
+  });
+}
+
+/** `agentplane secrets replace NAME -f FILE [--yes]`: those that are not in the file go. */
+export async function replaceSecrets(
+  name: string,
+  { file, yes, ...flags }: SecretFlags & { readonly yes: boolean },
+): Promise<number> {
+  if (file === undefined)
+    throw new CommandError('usage', 'secrets replace needs a file of NAME=value lines: -f FILE, or -f -');
   const secrets = readSecrets(file);
+  return await change(name, flags, (present) => {
+    const removed = present.filter((one) => !secrets.some((secret) => secret.name === one.name));
+    if (removed.length > 0 && !yes)
+      throw new CommandError('usage', `Nothing was changed. --yes removes ${namesOf(removed)} from ${name}`);
+    return secrets;
+  });
+}
+
+/** Sends the secrets that a deployment is to have, after printing what changes; another change in between is refused. */
+async function change(
+  name: string,
+  flags: WaitFlags,
+  decide: (present: readonly Secret[]) => readonly Secret[],
+): Promise<number> {
   const rest = new RestClient(resolveTarget(flags).rest);
-  const deployment = await readDeployment(rest, name);
+  const deployment = (await readDeployment(rest, name)) as WithSecrets;
+  const present = deployment.secrets.map((one) => ({ name: one.name }));
+  const secrets = decide(present);
+  print(`${deployment.name}: ${changeText(present, secrets)}\n`);
   const path = `/v2/deployments/${deployment.id}`;
-  const { latest_revision_id: made } = await rest.request<Deployment>('PATCH', path, { secrets });
-  print(`${deployment.name} has ${secrets.length} secrets: ${secrets.map((one) => one.name).join(', ')}\n`);
+  const unchanged = { 'if-match': `"g${deployment.generation}"` };
+  const { latest_revision_id: made } = await rest
+    .request<Deployment>('PATCH', path, { secrets }, unchanged)
+    .catch((error: unknown) => {
+      if (!(error instanceof RestError) || error.status !== 412) throw error;
+      throw new CommandError(
+        'failed',
+        `deployment ${name} was changed meanwhile: nothing was changed, try again`,
+      );
+    });
   if (!flags.wait || made === null) return EXIT.ok;
   await waitForRevision(waiting(rest, flags), deployment, made);
   const { url } = await readDeployment(rest, deployment.id);
@@ -60,7 +128,29 @@ export async function setSecrets(
   return EXIT.ok;
 }
 
-function readSecrets(file: string): readonly { readonly name: string; readonly value: string }[] {
+function changeText(before: readonly Secret[], after: readonly Secret[]): string {
+  const was = (name: string): boolean => before.some((one) => one.name === name);
+  const parts = [
+    ['added', after.filter(({ name }) => !was(name))],
+    ['changed', after.filter(({ name, value }) => was(name) && value !== undefined)],
+    ['removed', before.filter(({ name }) => !after.some((one) => one.name === name))],
+  ] as const;
+  const shown = parts.filter(([, secrets]) => secrets.length > 0);
+  const changes = shown.map(([word, secrets]) => `${word}: ${namesOf(secrets)}`).join('; ');
+  return `${changes || 'nothing changes'}. Its secrets are now: ${namesOf(after) || 'none'}`;
+}
+
+function namesOf(secrets: readonly Secret[]): string {
+  return secrets.map(({ name }) => name).join(', ');
+}
+
+function pairOf(text: string): Secret {
+  const at = text.indexOf('=');
+  if (at < 1) throw new CommandError('usage', `${text} is not of the form NAME=value`);
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+function readSecrets(file: string): readonly Secret[] {
   try {
     const variables = parseEnv(readFileSync(file === '-' ? 0 : file, 'utf8'));
     return Object.entries(variables).map(([name, value = '']) => ({ name, value }));
