@@ -8,11 +8,11 @@ export type Shell = (typeof SHELLS)[number];
 
 /** Words that stand for kinds; a kind with another name can be typed all the same. */
 const KINDS = [
-  'agentdeployments',
-  'agentrevisions',
-  'bulkexportdestinations',
-  'bulkexportruns',
-  'bulkexports',
+  'deployments',
+  'revisions',
+  'exports',
+  'days',
+  'destinations',
   'listeners',
   'workspaces',
   'pods',

@@ -48,12 +48,32 @@ const LIMIT = 100;
 /** The most that one answer has. */
 const MAX_LIMIT = 1_000;
 
-/** `agentplane events NAME [-w]`. */
-export async function printEvents(name: string, flags: EventsFlags): Promise<number> {
+interface Listed<T> {
+  readonly resources: readonly T[];
+}
+
+/** The newest events of all deployments, newest last. */
+async function listAll(rest: RestClient, limit: number): Promise<readonly Event[]> {
+  const { resources } = await rest.request<Listed<{ readonly id: string }>>(
+    'GET',
+    '/v2/deployments?limit=100',
+  );
+  const found: Event[] = [];
+  for (const { id } of resources) {
+    const path = `/v2/deployments/${id}/events?limit=${limit}`;
+    found.push(...(await rest.request<Listed<Event>>('GET', path)).resources);
+  }
+  return found.sort((a, b) => a.last_time.localeCompare(b.last_time)).slice(-limit);
+}
+
+/** `agentplane events [NAME] [-w]`. */
+export async function printEvents(name: string | undefined, flags: EventsFlags): Promise<number> {
   const rest = new RestClient(resolveTarget(flags).rest);
-  const path = `/v2/deployments/${await deploymentIdOf(rest, name)}/events?limit=`;
+  const id = name === undefined ? undefined : await deploymentIdOf(rest, name);
   const list = async (limit: number): Promise<readonly Event[]> =>
-    (await rest.request<{ readonly resources: readonly Event[] }>('GET', path + limit)).resources;
+    id === undefined
+      ? listAll(rest, limit)
+      : (await rest.request<Listed<Event>>('GET', `/v2/deployments/${id}/events?limit=${limit}`)).resources;
   const limit = flags.limit ?? LIMIT;
   if (flags.watch) {
     if (flags.output.kind === 'table' || flags.output.kind === 'wide')
@@ -62,7 +82,9 @@ export async function printEvents(name: string, flags: EventsFlags): Promise<num
   }
   const events = await list(limit);
   if (events.length === 0 && flags.output.kind === 'table')
-    process.stderr.write(`no events of ${name}: the Kubernetes API forgets them after some time\n`);
+    process.stderr.write(
+      `no events of ${name ?? 'any deployment'}: the Kubernetes API forgets them after some time\n`,
+    );
   process.stdout.write(await renderItems(flags.output, events, EVENT));
   return EXIT.ok;
 }

@@ -12,17 +12,24 @@ function parseLimit(text: string): number {
 export const EVENTS_COMMAND: Command = command(
   {
     words: 'events',
-    about: 'show what happened to a deployment, its revisions and their pods, newest last',
-    arguments: [{ name: 'name', about: 'name of the deployment, or its id', completes: 'deployment' }],
+    about: 'show what happened to deployments, their revisions and pods, newest last',
+    arguments: [
+      {
+        name: 'name',
+        about: 'name of the deployment, or its id; all without one',
+        isOptional: true,
+        completes: 'deployment',
+      },
+    ],
     options: {
       watch: toggle('-w, --watch', 'go on with what happens, until Ctrl-C'),
       limit: parsed('--limit <events>', 'so many of the newest (100)', parseLimit),
       ...TARGET_OPTIONS,
       output: OUTPUT,
     },
-    examples: ['events sample-agent', 'events sample-agent -w', 'events sample-agent -o json'],
+    examples: ['events', 'events sample-agent', 'events sample-agent -w', 'events sample-agent -o json'],
     exits: ['notFound', 'unreachable', 'refused', 'interrupted'],
     needs: 'rest',
   },
-  async ([name = ''], flags) => (await import('./events-command.js')).printEvents(name, flags),
+  async ([name], flags) => (await import('./events-command.js')).printEvents(name, flags),
 );

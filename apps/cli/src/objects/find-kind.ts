@@ -9,9 +9,12 @@ export interface Kind extends DiscoveredResource {
 
 const OWN_GROUP = RESOURCES.AgentDeployment.group;
 
-/** Words of people and of the dashboard's views, for kinds that have none of the name; singular words mean the same. */
+/** Words of people and of the dashboard's views; singular words mean the same. `deployments.apps` are those of Kubernetes. */
 const SPOKEN: ReadonlyMap<string, string> = new Map([
   ['agents', 'agentdeployments'],
+  ['days', 'bulkexportruns'],
+  ['deploy', 'agentdeployments'],
+  ['deployments', 'agentdeployments'],
   ['destinations', 'bulkexportdestinations'],
   ['exports', 'bulkexports'],
   ['revisions', 'agentrevisions'],
@@ -50,7 +53,8 @@ export async function findKinds(client: KubeClient, words: readonly string[]): P
 }
 
 function pickKind(client: KubeClient, served: readonly DiscoveredResource[], word: string): Kind {
-  const found = servedAs(served, word) ?? servedAs(served, spokenKind(word));
+  const spoken = spokenKind(word);
+  const found = (spoken && servedAs(served, spoken)) ?? servedAs(served, word);
   if (found) return { ...found, object: undefined };
   const own = served
     .filter((kind) => kind.group === OWN_GROUP)
