@@ -7,15 +7,17 @@ import { findPinnedNode } from './pinned-node.js';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const stamp = join(root, 'dist', '.built');
 
-/** What tsconfig.build.json leaves out: a third of the files, which every command would look at. */
-const NOT_BUILT = /^testdata$|\.(spec|long)\.tsx?$/;
+/** What tsconfig.build.json leaves out, a third of the files, and what Python keeps beside its sources. */
+const NOT_BUILT = /^(testdata|__pycache__)$|\.(spec|long)\.tsx?$/;
 
 function newest(path) {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) return 0;
-  let latest = found.mtimeMs; // a folder's own time changes when a file in it goes away
-  if (!found.isDirectory()) return latest;
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
+  if (!found.isDirectory()) return found.mtimeMs;
+  const entries = readdirSync(path, { withFileTypes: true });
+  // a folder's own time changes when a file in it goes away; also when Python makes its cache there
+  let latest = entries.some(({ name }) => name === '__pycache__') ? 0 : found.mtimeMs;
+  for (const entry of entries) {
     if (NOT_BUILT.test(entry.name)) continue;
     const at = `${path}/${entry.name}`;
     latest = Math.max(
