@@ -4,16 +4,29 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { NOT_CONTENT } from './secret-files.js';
 
+type LeavesOut = (path: string) => boolean;
+
+interface Copying {
+  readonly root: string;
+  readonly hash: Hash;
+  readonly leavesOut: LeavesOut;
+}
+
 /**
  * Copies a folder and answers the digest of what was copied: over the sorted relative paths, the executable bits and
  * the bytes. Owners, times and other mode bits do not count, so that a checkout gives the same digest everywhere.
+ * @param leavesOut is asked about each path in the folder
  * @returns `sha256:HEX`
  * @throws TerminalError for a symbolic link that leaves the folder, and for sockets and devices
  */
-export async function copyContent(source: string, target: string): Promise<string> {
+export async function copyContent(
+  source: string,
+  target: string,
+  leavesOut: LeavesOut = () => false,
+): Promise<string> {
   const hash = createHash('sha256');
   await makeFolder(target);
-  await copyFolder(source, target, source, hash);
+  await copyFolder(source, target, { root: source, hash, leavesOut });
   return `sha256:${hash.digest('hex')}`;
 }
 
@@ -23,17 +36,19 @@ async function makeFolder(path: string): Promise<void> {
   await chmod(path, 0o755);
 }
 
-async function copyFolder(from: string, to: string, root: string, hash: Hash): Promise<void> {
+async function copyFolder(from: string, to: string, copying: Copying): Promise<void> {
   const names = (await readdir(from)).filter((name) => !NOT_CONTENT.includes(name)).sort();
-  for (const name of names) await copyEntry(join(from, name), join(to, name), root, hash);
+  for (const name of names) await copyEntry(join(from, name), join(to, name), copying);
 }
 
-async function copyEntry(from: string, to: string, root: string, hash: Hash): Promise<void> {
+async function copyEntry(from: string, to: string, copying: Copying): Promise<void> {
+  const { root, hash, leavesOut } = copying;
   const path = relative(root, from);
+  if (leavesOut(path)) return;
   const found = await lstat(from);
   if (found.isDirectory()) {
     await makeFolder(to);
-    await copyFolder(from, to, root, hash);
+    await copyFolder(from, to, copying);
   } else if (found.isFile()) {
     const isExecutable = (found.mode & 0o111) !== 0;
     // hashed from the copy: what counts is what will run, even if the source is edited meanwhile

@@ -204,6 +204,30 @@ describe('image store', () => {
     expect((await store.find('constructor'))?.importedAt).toMatch(/Z$/);
   });
 
+  it('leaves out what tends to hold secrets, unless .dockerignore names it', async () => {
+    const files = {
+      '.env': 'A=1',
+      '.env.example': 'A=',
+      'src/prod.key': 'x',
+      'src/.env.test': 'y',
+      '.npmrc': '',
+    };
+    const store = newStore();
+    const { folder = '' } = (await store.import('a', agentFolder(files))) as { folder?: string };
+    const namesIn = (at: string): readonly string[] =>
+      readdirSync(at, { recursive: true }).map(String).toSorted();
+    const { reference } = (await store.find('a')) ?? {};
+    const image = await store.resolve(reference ?? folder, ANYBODY);
+    const left = namesIn(image?.folder ?? '');
+    expect(left).toEqual(expect.arrayContaining(['.env.example', '.npmrc']));
+    expect(left).not.toEqual(expect.arrayContaining(['.env']));
+    expect(left.filter((name) => /prod.key|env.test/.test(name))).toEqual([]);
+    await store.import('a', agentFolder({ ...files, '.dockerignore': 'x\n!.env\n!src/prod.key\n' }));
+    const other = await store.resolve((await store.find('a'))?.reference ?? '', ANYBODY);
+    const kept = namesIn(other?.folder ?? '').filter((name) => /^\.env$|prod.key|env.test/.test(name));
+    expect(kept).toEqual(['.env', 'src/prod.key']);
+  });
+
   it('writes a folder that only its owner can read, and an index without history', async () => {
     const folder = join(root, `images-${made++}`);
     await openImageStore({ folder, installation }).import('a', agentFolder({ '.env': 'KEY=secret' }));

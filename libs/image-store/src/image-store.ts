@@ -9,6 +9,7 @@ import { type BuiltFolder, storeBuilt } from './built-image.js';
 import { ClosedContents, type GivenContent, type ImageReader } from './closed-contents.js';
 import { ContentRemoval } from './content-removal.js';
 import { copyContent } from './copy-content.js';
+import { secretsLeftOut } from './secret-files.js';
 import { decideOwners } from './decide-owners.js';
 import { installDependencies } from './dependencies/install-dependencies.js';
 import { removeUnusedPackages } from './dependencies/shared-packages.js';
@@ -123,7 +124,7 @@ export class ImageStore {
       const partial = namespaces ? join(own, 'content') : own;
       if (namespaces) await this.#closed.make();
       await mkdir(own, { mode: 0o700 });
-      const digest = await copyContent(source, partial);
+      const digest = await copyContent(source, partial, secretsLeftOut(source));
       if (namespaces && existsSync(this.#openFolderOf(digest))) throw contentIsOpen(name, namespaces);
       const folder = namespaces ? this.#closed.folderOf(digest) : this.#openFolderOf(digest);
       if (!existsSync(folder)) {

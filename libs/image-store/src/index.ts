@@ -24,6 +24,7 @@ export {
   NOT_CONTENT,
   SECRET_EXAMPLES,
   SECRET_FILES,
+  secretsLeftOut,
 } from './secret-files.js';
 export { type ImageReference } from './reference.js';
 export { workspaceNames } from './workspace-names.js';

@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync } from 'node:fs';
+import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Names that are never a part of an image: what installs and tools make beside the sources, and histories. */
@@ -91,4 +91,20 @@ export function findSecretFiles(folder: string): readonly string[] {
   };
   look('');
   return found.sort().slice(0, MOST);
+}
+
+/**
+ * Decides which files of a folder an image leaves out, since they tend to hold secrets. Settings that packages are
+ * installed with stay, and those that a line `!PATH` of its .dockerignore names.
+ */
+export function secretsLeftOut(folder: string): (path: string) => boolean {
+  const ignoring = join(folder, '.dockerignore');
+  const lines = existsSync(ignoring) ? readFileSync(ignoring, 'utf8').split(/\r?\n/) : [];
+  const wanted = new Set(lines.flatMap((line) => (line.startsWith('!') ? [line.slice(1).trim()] : [])));
+  return (path) => {
+    const name = path.split('/').at(-1) ?? path;
+    if (!IS_SECRET.test(name) || SECRET_EXAMPLES.includes(name) || INSTALL_SETTINGS.includes(name))
+      return false;
+    return !wanted.has(path) && !wanted.has(name) && !wanted.has(`**/${name}`);
+  };
 }

@@ -11,7 +11,7 @@ function agentFolder(secret: string): string {
   mkdirSync(join(folder, 'src'), { recursive: true });
   writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./src/graph.js:graph"}}');
   writeFileSync(join(folder, 'src', 'graph.js'), 'export {}');
-  writeFileSync(join(folder, '.env'), `KEY=${secret}`);
+  writeFileSync(join(folder, 'kept.txt'), `KEY=${secret}`);
   return folder;
 }
 
@@ -26,7 +26,7 @@ const BLUE = { namespace: 'ws-blue', gid: undefined };
 /** The secret that a namespace reads in an image; undefined when there is no such image. */
 async function secretIn(store: ImageStore, reference: string, reader = RED): Promise<string | undefined> {
   const image = await store.resolve(reference, reader);
-  return image && readFileSync(join(image.folder ?? '', '.env'), 'utf8').slice(4);
+  return image && readFileSync(join(image.folder ?? '', 'kept.txt'), 'utf8').slice(4);
 }
 
 describe('image of a workspace', () => {

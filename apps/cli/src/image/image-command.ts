@@ -4,9 +4,11 @@ import { visibleText } from '#lib/command-line';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { WaitingError } from '#lib/errors';
 import {
+  findSecretFiles,
   hasLockFile,
   type ImageStore,
   openImageStore,
+  secretsLeftOut,
   type StoredImage,
   workspaceNames,
 } from '#lib/image-store';
@@ -20,7 +22,6 @@ import { print } from '../output/print.js';
 import { checkGraphs } from './check-graphs.js';
 import { ImageDeployments } from './deploy-image.js';
 import { missingWorkspaces } from './missing-workspaces.js';
-import { secretNames } from './secret-names.js';
 
 const SHAPE: Shape<StoredImage> = {
   nameOf: ({ name }) => name,
@@ -76,7 +77,7 @@ async function takeFolder(
     });
     process.stdout.write(`${image.reference}\n`);
     warnOfUnlocked(folder);
-    warnOfSecrets(folder);
+    warnOfSecrets(name, folder);
     return image;
   } catch (error) {
     // a script may run the same again after this code
@@ -159,13 +160,21 @@ function warnOfUnlocked(folder: string): void {
   );
 }
 
-/** They stay on this machine, so they are taken; `image build` leaves the same ones out. */
-function warnOfSecrets(folder: string): void {
-  const names = secretNames(folder);
-  if (names === undefined) return;
-  process.stderr.write(
-    `Note: the image holds ${names}, which tend to hold secrets; every workspace that may run the image can read them.\n`,
-  );
+/** Prints which files with secrets the image has, and which it has not: an agent without its keys fails later. */
+function warnOfSecrets(name: string, folder: string): void {
+  const leavesOut = secretsLeftOut(folder);
+  const found = findSecretFiles(folder);
+  const shown = (paths: readonly string[]): string =>
+    visibleText(paths.join(', ')).replaceAll(/[\n\t]/g, ' ');
+  const [out, kept] = [found.filter(leavesOut), found.filter((path) => !leavesOut(path))];
+  if (out.length > 0)
+    process.stderr.write(
+      `Left out, since they tend to hold secrets: ${shown(out)}. "agentplane secrets set ${name} -f .env" gives an agent its keys; a line "!NAME" of .dockerignore takes a file along.\n`,
+    );
+  if (kept.length > 0)
+    process.stderr.write(
+      `Note: ${shown(kept)} is copied into the image; anyone who can run the image can read it.\n`,
+    );
 }
 
 /** `agentplane image list`. */
