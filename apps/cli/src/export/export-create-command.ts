@@ -18,6 +18,7 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly to: string | undefined;
   readonly last: string | undefined;
   readonly every: number | undefined;
+  readonly catchUp: 'all' | 'none' | undefined;
   readonly files: BulkExport['spec']['format'] | undefined;
   readonly format: BulkExport['spec']['formatVersion'] | undefined;
   readonly compression: BulkExport['spec']['compression'] | undefined;
@@ -141,16 +142,40 @@ function windowOf({
   to,
   last,
   every,
+  catchUp,
   wait,
 }: ExportCreateFlags): Pick<BulkExport['spec'], 'startTime' | 'endTime' | 'last' | 'intervalHours'> {
   if (every !== undefined) {
     if (from === undefined || to !== undefined || last !== undefined)
       throw new CommandError('usage', 'a schedule (--every) needs --from, and neither --to nor --last');
     if (wait) throw new CommandError('usage', 'a schedule (--every) has no end that --wait could wait for');
-    return { startTime: from, intervalHours: every };
+    return { startTime: firstWindow(from, every, catchUp), intervalHours: every };
   }
+  if (catchUp !== undefined) throw new CommandError('usage', '--catch-up needs --every');
   if (from === undefined && to === undefined) return { last: last ?? DEFAULT_WINDOW };
   if (from === undefined || to === undefined || last !== undefined)
     throw new CommandError('usage', 'the window is either --last, or both of --from and --to');
   return { startTime: from, endTime: to };
+}
+
+/** Windows that are made up for without a question. */
+const MOST_UNASKED = 24;
+
+/** Beginning of a schedule: windows that have ended are exported at once, so their number is said or asked about. */
+function firstWindow(from: string, hours: number, catchUp: ExportCreateFlags['catchUp']): string {
+  const startMs = Date.parse(from);
+  const windowMs = hours * 3_600_000;
+  const ended = Math.max(0, Math.floor((systemClock.now().getTime() - startMs) / windowMs));
+  if (ended === 0) return from;
+  if (catchUp === 'none') return new Date(startMs + ended * windowMs).toISOString();
+  const windows = `${ended} window${ended === 1 ? '' : 's'} since ${from} ${ended === 1 ? 'has' : 'have'} ended`;
+  if (catchUp === undefined && ended > MOST_UNASKED)
+    throw new CommandError(
+      'usage',
+      `${windows}: --catch-up all makes an export of each at once, --catch-up none begins with the next; nothing was created`,
+    );
+  process.stderr.write(
+    `${windows}, and an export of each is made now; --catch-up none would begin with the next\n`,
+  );
+  return from;
 }

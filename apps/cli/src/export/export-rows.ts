@@ -1,4 +1,5 @@
 import { type Command, command, defaulted, optional, parsed, toggle } from '#lib/command-line';
+import { findFilterProblem } from '#lib/filter-language';
 import { LABEL, SECRET_TYPE } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
@@ -10,6 +11,7 @@ import { OUTPUT } from '../output/output-option.js';
 import { DDL_ENGINES } from './ddl-engine.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
+const CATCH_UP = ['all', 'none'] as const;
 const FILES = ['parquet', 'jsonl'] as const;
 const TABLES = ['iceberg'] as const;
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
@@ -20,6 +22,17 @@ function parseEvery(text: string): number {
   const hours = Number(found?.[1] ?? 0) * (found?.[2] === 'd' ? 24 : 1);
   if (hours < 1 || hours > 168) throw new Error('must be 1h to 168h, or 1d to 7d');
   return hours;
+}
+
+function parseLast(text: string): string {
+  if (!/^[1-9]\d{0,4}[mhd]$/.test(text)) throw new Error('must be minutes, hours or days: 30m, 24h, 7d');
+  return text;
+}
+
+function parseCondition(text: string): string {
+  const problem = findFilterProblem(text);
+  if (problem) throw problem;
+  return text;
 }
 
 function parsePageMib(text: string): number {
@@ -104,13 +117,19 @@ export const EXPORT_COMMANDS: readonly Command[] = [
           'local',
           'destination',
         ),
-        last: optional('--last <window>', 'window that ends now: 24h, 7d (default 24h)'),
+        last: parsed('--last <window>', 'window that ends now: 24h, 7d (default 24h)', parseLast),
         from: parsed('--from <time>', 'first instant of the window, RFC 3339, UTC without a zone', parseTime),
         to: parsed('--to <time>', 'end of the window, exclusive', parseTime),
         every: parsed(
           '--every <interval>',
           'make it a schedule of windows of 1h to 168h that begins at --from',
           parseEvery,
+        ),
+        catchUp: parsed(
+          '--catch-up <windows>',
+          'of a schedule that begins in the past: all, or none of the windows that have ended; asked for above 24',
+          oneOf(CATCH_UP),
+          CATCH_UP,
         ),
         files: parsed('--files <format>', FILES.join(', '), oneOf(FILES), FILES),
         format: parsed('--format <version>', FORMATS.join(', '), oneOf(FORMATS), FORMATS),
@@ -131,7 +150,11 @@ export const EXPORT_COMMANDS: readonly Command[] = [
           oneOf(COMPRESSIONS),
           COMPRESSIONS,
         ),
-        filter: optional('--filter <text>', 'condition on the runs, such as \'eq(status, "error")\''),
+        filter: parsed(
+          '--filter <text>',
+          'condition on the runs, such as \'eq(status, "error")\'',
+          parseCondition,
+        ),
         fields: optional('--fields <columns>', 'columns, separated by commas; all by default'),
         dryRun: toggle('--dry-run', 'print rows, bytes and time that it would have, and create nothing'),
         webhook: optional('--webhook <url>', 'URL that is called once it has ended, however'),
@@ -148,7 +171,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
       examples: [
         'export create --project sample-agent --wait',
         'export create --project sample-agent --last 30d --dry-run',
-        'export create hourly --project sample-agent --from 2026-05-01 --every 1h',
+        'export create hourly --project sample-agent --from 2026-05-01 --every 1h --catch-up none',
         'export create may --project sample-agent --from 2026-05-01 --to 2026-06-01 --destination my-store',
       ],
       exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
