@@ -15,9 +15,12 @@ import {
   ExportsQuery,
   ListedExportsQuery,
   PatchExportRequest,
+  ScheduledRunsQuery,
 } from './export-request.js';
 import { LateRunsAnswer } from './late-runs-answer.js';
 import { RepeatKey } from './repeat-key.js';
+import { FromIgnored, FromWords } from '../wire/speak-vocabulary.js';
+import type { SentWords } from '../wire/vocabulary.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 
@@ -49,8 +52,9 @@ export class BulkExportsController {
   createDestination(
     @FromCaller() caller: Caller,
     @Body() body: CreateDestinationRequest,
+    @FromWords() sent: SentWords,
   ): Promise<DestinationAnswer> {
-    return this.destinations.create(caller, body);
+    return this.destinations.create(caller, body, sent);
   }
 
   @Get('destinations')
@@ -133,9 +137,10 @@ export class BulkExportsController {
   async create(
     @FromCaller() caller: Caller,
     @Body() body: CreateExportRequest,
+    @FromWords() sent: SentWords,
     @Headers('idempotency-key') key?: string,
   ): Promise<ExportAnswer> {
-    return this.exports.create(caller, body, RepeatKey.parse(key));
+    return this.exports.create(caller, body, sent, RepeatKey.parse(key));
   }
 
   @Post('estimate')
@@ -153,6 +158,15 @@ export class BulkExportsController {
   @Operation({ summary: 'Exports of the workspace', answer: [ExportAnswer] })
   list(@FromCaller() caller: Caller, @Query() query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
     return this.exports.list(caller, query);
+  }
+
+  @Get('runs')
+  @Operation({ summary: 'Runs of all exports that a schedule has made', answer: [ExportRunAnswer] })
+  listScheduledRuns(
+    @FromCaller() caller: Caller,
+    @Query() query: ScheduledRunsQuery,
+  ): Promise<readonly ExportRunAnswer[]> {
+    return this.exports.listScheduledRuns(caller, query);
   }
 
   @Get(':export_id')
@@ -174,8 +188,9 @@ export class BulkExportsController {
     @FromCaller() caller: Caller,
     @PathId('export_id') id: string,
     @Body() body: PatchExportRequest,
+    @FromIgnored() ignored: string,
   ): Promise<ExportAnswer> {
-    return this.exports.change(caller, id, body);
+    return this.exports.change(caller, id, body, ignored === '');
   }
 
   @Post(':export_id/continue')

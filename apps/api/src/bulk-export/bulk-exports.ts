@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { isQueued, queuePositions, renderExport } from '#lib/export-plan';
+import { isQueued, queuePositions, type RenderedExport, renderExport } from '#lib/export-plan';
 import { parseFilter } from '#lib/filter-language';
 import {
   ANNOTATION,
@@ -22,7 +22,7 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import { changeOf } from './change-export.js';
 import { type CheckedExport, checkExportRequest } from './check-export-request.js';
 import { makeContinuation } from './continue-export.js';
-import { requireExportPlan } from './destinations.js';
+import { isVendors, requireExportPlan } from './destinations.js';
 import type { ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
 import { coveredWindows, EXPORT_DEFAULTS, exportFigures, renderEstimate } from './export-estimate.js';
 import {
@@ -31,12 +31,15 @@ import {
   type ListedExportsQuery,
   MAX_LISTED,
   type PatchExportRequest,
+  type ScheduledRunsQuery,
 } from './export-request.js';
 import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
 import type { ExportWebhooks } from './export-webhooks.js';
 import { type FormerExport, lateExportDraft, reportLateRuns } from './late-runs.js';
 import type { LateRunsAnswer } from './late-runs-answer.js';
 import type { KeyedExports, RepeatKey } from './repeat-key.js';
+import { inExportWords } from './export-words.js';
+import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
 import { isListed } from './is-listed.js';
 import { renderExportRun } from './render-export-run.js';
 
@@ -88,14 +91,20 @@ export class BulkExports {
    * @param repeatKey of the caller: a repeated request is answered with the export of the first
    * @throws PublicError conflict when another body was sent with the key; too_many
    */
-  async create(caller: Caller, request: CreateExportRequest, repeatKey?: RepeatKey): Promise<ExportAnswer> {
-    const { namespace, spec } = await this.#check(caller, request);
+  async create(
+    caller: Caller,
+    request: CreateExportRequest,
+    sent: SentWords,
+    repeatKey?: RepeatKey,
+  ): Promise<ExportAnswer> {
+    const { namespace, spec, isVendors } = await this.#check(caller, request);
+    const words = isVendors ? { ...sent, destination_type: 's3' } : sent;
     const id = randomUUID();
     const plain = {
       metadata: {
         name: `export-${id.slice(0, 13)}`,
         namespace,
-        annotations: { [ANNOTATION.id]: id },
+        annotations: { [ANNOTATION.id]: id, ...rememberWords(words, true) },
         labels: { [LABEL.managedBy]: MANAGED_BY },
       },
       spec,
@@ -137,7 +146,7 @@ export class BulkExports {
       limit: EARLIER_EXPORTS,
       status: query.status,
       projectId: sessionId,
-      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }, NO_POSITIONS), query),
+      isListed: (bulkExport) => isListed(this.#rendered(caller, { bulkExport }, NO_POSITIONS), query),
     });
     const figures = exportFigures(
       spec,
@@ -152,7 +161,7 @@ export class BulkExports {
       offset,
       limit,
       status,
-      isListed: (bulkExport) => isListed(this.#render(caller, { bulkExport }, NO_POSITIONS), query),
+      isListed: (bulkExport) => isListed(this.#rendered(caller, { bulkExport }, NO_POSITIONS), query),
       after: query.after === undefined ? undefined : await this.#export(caller, query.after.toLowerCase()),
       destinationId: query.bulk_export_destination_id,
       projectId: query.session_id,
@@ -166,10 +175,20 @@ export class BulkExports {
     return this.#render(caller, await this.#export(caller, id));
   }
 
-  async change(caller: Caller, id: string, request: PatchExportRequest): Promise<ExportAnswer> {
+  /** @param isEmpty true for a body without any member, known or not */
+  async change(
+    caller: Caller,
+    id: string,
+    request: PatchExportRequest,
+    isEmpty: boolean,
+  ): Promise<ExportAnswer> {
     const found = await this.#export(caller, id);
     const { bulkExport } = found;
-    const change = changeOf(bulkExport, request, this.homes.destinations);
+    const manner = {
+      isVendors: this.#isVendors(bulkExport),
+      isEmpty: isEmpty && Object.values(request).every((value) => value === undefined),
+    };
+    const change = changeOf(bulkExport, { ...request, ...manner }, this.homes.destinations);
     const { name, namespace = '' } = bulkExport.metadata;
     const changed = change
       ? await this.homes.exports.change({ namespace, name }, (current) => ({
@@ -244,6 +263,27 @@ export class BulkExports {
     return this.#renderRuns(caller, found.bulkExport, runs);
   }
 
+  /** Runs of all exports that a schedule has made, oldest export first. */
+  async listScheduledRuns(
+    caller: Caller,
+    { source_bulk_export_id: sourceId, offset = 0, limit = MAX_LISTED }: ScheduledRunsQuery,
+  ): Promise<readonly ExportRunAnswer[]> {
+    const owner = this.#owner(caller);
+    const made = await this.#history.list(owner, {
+      offset: 0,
+      limit: MAX_LISTED,
+      sourceId,
+      isListed: ({ spec }) => spec.sourceExport?.id.toLowerCase() === sourceId.toLowerCase(),
+    });
+    const found: ExportRunAnswer[] = [];
+    for (const one of made.toReversed()) {
+      if (found.length >= offset + limit) break;
+      const runs = await this.#history.runsOf(owner, one);
+      found.push(...(await this.#renderRuns(caller, one.bulkExport, runs)));
+    }
+    return found.slice(offset, offset + limit);
+  }
+
   async getRun(caller: Caller, id: string, runId: string): Promise<ExportRunAnswer> {
     const found = await this.#export(caller, id);
     const [run] = await this.#history.runsOf(this.#owner(caller), found, { id: runId });
@@ -294,7 +334,10 @@ export class BulkExports {
     ]);
     return runs.map((run) => {
       const uid = run.metadata.uid ?? '';
-      return renderExportRun(run, idOf(bulkExport) ?? '', progress.get(uid), keys.get(uid) ?? []);
+      return renderExportRun(run, idOf(bulkExport) ?? '', progress.get(uid), keys.get(uid) ?? [], {
+        sessionId: bulkExport.status?.tracingProjectId ?? bulkExport.spec.tracingProject.id ?? null,
+        isVendors: this.#isVendors(bulkExport),
+      });
     });
   }
 
@@ -318,12 +361,31 @@ export class BulkExports {
     return queuePositions(this.homes.exports.list(this.workspaces.homeOf(tenantId).namespace));
   }
 
-  /** @param positions of the workspace, where many exports are rendered */
-  #render(
+  /**
+   * True when the destination was created in the words of LangSmith. Exports remember it; those that a schedule makes look at
+   * their destination.
+   */
+  #isVendors(bulkExport: BulkExport): boolean {
+    const { spec, metadata } = bulkExport;
+    if (wordFor(bulkExport, 'destination_type', 'object_store') === 's3') return true;
+    const destination = this.homes.destinations.findByName(
+      metadata.namespace ?? '',
+      spec.destinationRef.name,
+    );
+    return destination !== undefined && isVendors(destination);
+  }
+
+  /** The answer in the words of the export. @param positions of the workspace, where many exports are rendered */
+  #render(caller: Caller, found: FoundExport, positions?: ReadonlyMap<string, number>): ExportAnswer {
+    const rendered = this.#rendered(caller, found, positions);
+    return inExportWords(found.bulkExport, rendered, this.#isVendors(found.bulkExport));
+  }
+
+  #rendered(
     caller: Caller,
     { bulkExport, archived }: FoundExport,
     positions?: ReadonlyMap<string, number>,
-  ): ExportAnswer {
+  ): RenderedExport {
     const { name, namespace = '' } = bulkExport.metadata;
     const queue = !archived && isQueued(bulkExport) ? (positions ?? this.#queuePositions(caller)) : undefined;
     const destination = this.homes.destinations.findByName(namespace, bulkExport.spec.destinationRef.name);

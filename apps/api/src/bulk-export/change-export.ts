@@ -14,6 +14,14 @@ import type { PatchExportRequest } from './export-request.js';
 
 const ONE_OF = 'Give exactly one of status, paused, run_now, bulk_export_destination_id';
 
+/** The way in which a change is asked for. */
+interface ChangeManner {
+  /** True for a body without any member. */
+  readonly isEmpty: boolean;
+  /** True for an export in the words of LangSmith: to cancel one that has ended is no error then. */
+  readonly isVendors: boolean;
+}
+
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
@@ -25,14 +33,21 @@ function isGiven(value: unknown): boolean {
  */
 export function changeOf(
   bulkExport: BulkExport,
-  request: PatchExportRequest,
+  { isEmpty, isVendors, ...request }: PatchExportRequest & ChangeManner,
   destinations: Pick<ResourceHome<BulkExportDestination>, 'find'>,
 ): Partial<BulkExportSpec> | undefined {
-  const { status: wanted, paused, run_now: runNow, bulk_export_destination_id: destinationId } = request;
+  // an empty body is the vendor's for a cancellation
+  const {
+    status: wanted = isVendors && isEmpty ? 'CANCELLED' : undefined,
+    paused,
+    run_now: runNow,
+    bulk_export_destination_id: destinationId,
+  } = request;
   if ([wanted, paused, runNow, destinationId].filter(isGiven).length !== 1)
     throw invalid([{ loc: ['body'], msg: ONE_OF, type: 'value_error' }]);
   const status = exportWireStatus(bulkExport);
-  if (isGiven(wanted) && status === 'CANCELLED') return undefined;
+  if (isGiven(wanted) && (status === 'CANCELLED' || (isVendors && isFinishedExport(status))))
+    return undefined;
   if (isFinishedExport(status))
     throw new PublicError('bad_request', `The export is ${status} and cannot be ${wordOf(request)}`);
   if (isGiven(wanted)) return { cancel: true };

@@ -8,7 +8,7 @@ import type { TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
-import { requireExportPlan } from './destinations.js';
+import { isVendors, requireExportPlan } from './destinations.js';
 import { findDestination } from './find-destination.js';
 import type { CreateExportRequest } from './export-request.js';
 import type { ExportWebhooks } from './export-webhooks.js';
@@ -28,6 +28,8 @@ export interface CheckedExport {
   /** Id of the tracing project, in lower case. */
   readonly sessionId: string;
   readonly spec: BulkExportSpec;
+  /** True when the destination was created in the words of LangSmith. */
+  readonly isVendors: boolean;
 }
 
 /** @throws PublicError invalid with every problem, not_found, conflict, forbidden for a plan without exports */
@@ -39,6 +41,7 @@ export async function checkExportRequest(
   const { namespace } = requireExportPlan(workspaces.homeOf(caller.tenantId));
   const problems = [
     ...windowProblems(request, now),
+    ...(request.all_experiments ? [ALL_EXPERIMENTS] : []),
     ...filterProblems(request),
     ...filesProblems(request),
     ...(await webhooks.problems(request.webhook ?? undefined)),
@@ -49,8 +52,14 @@ export async function checkExportRequest(
   if (!(await projects.find(caller.tenantId, { id: sessionId })))
     throw new PublicError('not_found', `Session with ID ${sessionId} not found`);
   const spec = buildExportSpec(request, destination.metadata.name, sessionId) as BulkExportSpec;
-  return { namespace, sessionId, spec };
+  return { namespace, sessionId, spec, isVendors: isVendors(destination) };
 }
+
+const ALL_EXPERIMENTS: FieldProblem = {
+  loc: ['body', 'all_experiments'],
+  msg: 'an export is of one tracing project; name that of an experiment in session_id, and make an export for each',
+  type: 'value_error',
+};
 
 function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[] {
   const problem = filter ? findFilterProblem(filter) : undefined;
@@ -125,7 +134,7 @@ function buildExportSpec(
     ...(filter ? { filter } : {}),
     ...(format ? { format: FORMATS[format] } : {}),
     ...(format_version ? { formatVersion: format_version } : {}),
-    ...(compression ? { compression: compression === 'zstandard' ? 'zstd' : compression } : {}),
+    ...(compression ? { compression } : {}),
     ...(request.table ? { table: request.table } : {}),
     ...(request.page_bytes ? { pageBytes: request.page_bytes } : {}),
     ...(request.resources ? { resources: [...new Set(request.resources)] } : {}),

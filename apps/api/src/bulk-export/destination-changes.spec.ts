@@ -99,7 +99,7 @@ describe('changes of a destination', () => {
   it('refuses to change what it writes to, and to change nothing', async () => {
     const id = await make();
     const config = { bucket_name: 'other' };
-    const refused = await tenant.call('PATCH', `${PATH}/${id}`, { config });
+    const refused = await tenant.call('PATCH', `${PATH}/${id}`, { config }, { prefer: 'handling=strict' });
     expect([refused.status, refused.json.detail[0].type]).toEqual([422, 'extra_forbidden']);
     const empty = await tenant.call('PATCH', `${PATH}/${id}`, {});
     expect([empty.status, empty.json.detail[0].msg]).toEqual([

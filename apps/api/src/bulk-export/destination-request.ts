@@ -40,6 +40,8 @@ export class S3ArgumentsRequest {
   ACL?: Acl | null;
 }
 
+const ROLE = 'Refused: no role is assumed here; give credentials';
+
 export class DestinationConfigRequest {
   @Text({
     required: true,
@@ -95,8 +97,12 @@ export class DestinationConfigRequest {
 
   @Nested(() => S3ArgumentsRequest, {
     about: 'server_side_encryption, kms_key_id, storage_class and acl in the words of the S3 client',
+    isStrict: true,
   })
   s3_additional_kwargs?: S3ArgumentsRequest | null;
+
+  @Text({ maxLength: 2048, about: ROLE })
+  aws_role_arn?: string | null;
 }
 
 export class DestinationCredentialsRequest {
@@ -112,8 +118,8 @@ export class DestinationCredentialsRequest {
 
 /** Body of `POST /api/v1/bulk-exports/destinations`. */
 export class CreateDestinationRequest {
-  @Choice(['object_store'], { required: true })
-  destination_type: 'object_store';
+  @Choice(['object_store'], { about: 'Answered as it is given; s3 when absent' })
+  destination_type?: 'object_store' | null;
 
   @Text({ required: true, maxLength: 256, isUnicode: true, about: 'For people' })
   display_name: string;
@@ -125,6 +131,9 @@ export class CreateDestinationRequest {
     about: 'Absent: those of the platform, where the Workspace allows it (spec.allowEnvironmentCredentials)',
   })
   credentials?: DestinationCredentialsRequest | null;
+
+  @Text({ maxLength: 2048, about: ROLE })
+  aws_role_arn?: string | null;
 }
 
 /** Query of `DELETE /api/v1/bulk-exports/destinations/{id}`. */
@@ -144,4 +153,7 @@ export class PatchDestinationRequest {
     about: 'New ones, which are tested first. Exports under way go on with those that they began with',
   })
   credentials?: DestinationCredentialsRequest | null;
+
+  @Text({ maxLength: 2048, about: ROLE })
+  aws_role_arn?: string | null;
 }

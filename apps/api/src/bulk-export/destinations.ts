@@ -21,6 +21,7 @@ import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
+import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
 import { renderReason } from '../wire/render-reason.js';
 import { DestinationTests } from './destination-tests.js';
 import type { DestinationAnswer, S3ArgumentsAnswer } from './export-answer.js';
@@ -126,7 +127,12 @@ export class Destinations {
     private readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'sleep'>,
   ) {}
 
-  async create(caller: Caller, request: CreateDestinationRequest): Promise<DestinationAnswer> {
+  async create(
+    caller: Caller,
+    request: CreateDestinationRequest,
+    sent: SentWords,
+  ): Promise<DestinationAnswer> {
+    refuseRole(request.aws_role_arn ?? request.config.aws_role_arn);
     const home = requireExportPlan(this.workspaces.homeOf(caller.tenantId));
     const { namespace } = home;
     const id = randomUUID();
@@ -138,12 +144,12 @@ export class Destinations {
       metadata: {
         name,
         namespace,
-        annotations: { [ANNOTATION.id]: id },
+        annotations: { [ANNOTATION.id]: id, ...rememberWords({ destination_type: 's3', ...sent }) },
         labels: { [LABEL.managedBy]: MANAGED_BY },
       },
       spec: {
         displayName: request.display_name,
-        type: request.destination_type,
+        type: 'object_store' as const,
         config,
         ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
       },
@@ -177,10 +183,13 @@ export class Destinations {
    */
   async change(caller: Caller, id: string, request: PatchDestinationRequest): Promise<DestinationAnswer> {
     requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    refuseRole(request.aws_role_arn);
     const found = this.#find(caller, id);
     const { name, namespace = '' } = found.metadata;
     const credentials = credentialsOf(request.credentials);
     const { display_name: displayName } = request;
+    // clients of LangSmith send their changed fields alone, which may be none that is known here
+    if (!credentials && !displayName && isVendors(found)) return this.#render(caller, found);
     if (!credentials && !displayName) throw invalid([NOTHING_TO_CHANGE]);
     const secretName = credentials && `${name}-credentials-${randomUUID().slice(0, 8)}`;
     if (credentials && secretName !== undefined) {
@@ -326,6 +335,21 @@ export class Destinations {
   }
 }
 
+/** @throws PublicError bad_request */
+function refuseRole(role: string | null | undefined): void {
+  if (role)
+    throw new PublicError(
+      'bad_request',
+      'aws_role_arn is not supported: no role is assumed for a destination; give credentials, or run the platform with the role and have spec.allowEnvironmentCredentials of the Workspace set',
+    );
+}
+
+/** True for a destination that was created in the words of LangSmith; so are its exports then. */
+export function isVendors(destination: Pick<BulkExportDestination, 'metadata' | 'spec'>): boolean {
+  const { type } = destination.spec;
+  return wordFor(destination, 'destination_type', type) !== type;
+}
+
 function credentialsOf(request: DestinationCredentialsRequest | null | undefined): Credentials | undefined {
   if (!request) return undefined;
   const { access_key_id, secret_access_key, session_token } = request;
@@ -343,7 +367,7 @@ function renderDestination(
   return {
     id: idOf(destination) ?? '',
     tenant_id: tenantId,
-    destination_type: spec.type,
+    destination_type: wordFor(destination, 'destination_type', spec.type),
     display_name: spec.displayName ?? metadata.name,
     config: {
       bucket_name: config.bucketName,

@@ -68,11 +68,12 @@ export class DestinationAnswer {
 }
 
 /** An export on the wire. */
-export class ExportAnswer implements RenderedExport {
+export class ExportAnswer implements Omit<RenderedExport, 'status'> {
   @Answered(UUID) readonly id: string;
   @Answered(UUID) readonly tenant_id: string;
   @Answered(orNull(UUID)) readonly bulk_export_destination_id: string | null;
   @Answered(orNull(UUID), 'Id of the tracing project') readonly session_id: string | null;
+  @Answered(FLAG, 'Always false') readonly all_experiments: boolean;
   @Answered(orNull(TIME), 'Inclusive') readonly start_time: string | null;
   @Answered(orNull(TIME), 'Exclusive') readonly end_time: string | null;
   @Answered(orNull(TEXT)) readonly filter: string | null;
@@ -86,7 +87,8 @@ export class ExportAnswer implements RenderedExport {
   @Answered(textList(), 'runs, and feedback where it is exported too') readonly resources: readonly string[];
   @Answered(orNull(textList())) readonly export_fields: readonly string[] | null;
   @Answered(orNull(WHOLE)) readonly interval_hours: number | null;
-  @Answered(words(STATUSES)) readonly status: ExportWireStatus;
+  @Answered(words(STATUSES), 'In the words of LangSmith for an export to a destination of type s3')
+  readonly status: string;
   @Answered(FLAG, 'Begins no further runs while true; a schedule makes no exports')
   readonly paused: boolean;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word') readonly status_reason:
@@ -140,20 +142,26 @@ export class ExportRunResultAnswer {
   @Answered(orNull(TEXT), 'BUCKET/FOLDER of the files of runs') readonly export_path: string | null;
   @Answered(orNull(TEXT), 'START_TIME/ID of the last row that is surely stored')
   readonly latest_cursor: string | null;
+  @Answered(orNull(TEXT), 'Always null') readonly pending_upload: string | null;
 }
 
 export class ExportRunMetadataAnswer {
   @Answered(TEXT) readonly prefix: string;
   @Answered(TIME) readonly start_time: string;
   @Answered(TIME) readonly end_time: string;
-  @Answered(object(() => ExportRunResultAnswer)) readonly result: ExportRunResultAnswer;
+  @Answered(
+    orNull(object(() => ExportRunResultAnswer)),
+    'Null before the first file, for a destination of type s3',
+  )
+  readonly result: ExportRunResultAnswer | null;
 }
 
 /** A run of an export on the wire. */
 export class ExportRunAnswer {
   @Answered(UUID) readonly id: string;
   @Answered(UUID) readonly bulk_export_id: string;
-  @Answered(words(STATUSES)) readonly status: ExportWireStatus;
+  @Answered(orNull(UUID), 'Id of the tracing project') readonly session_id: string | null;
+  @Answered(words(STATUSES)) readonly status: string;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word') readonly status_reason:
     string | null;
   @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;

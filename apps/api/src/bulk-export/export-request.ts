@@ -1,8 +1,9 @@
 import { Transform, Type } from 'class-transformer';
 import { EXPORT_COLUMNS } from '#lib/trace-store';
+import { bothWords, ourWord } from '../wire/vocabulary.js';
 import { Choice, Flag, Nested, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
-const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd', 'zstandard'] as const;
+const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
 
 /** Webhook that an export calls at its end. */
 export class ExportWebhookRequest {
@@ -25,6 +26,9 @@ export class CreateExportRequest {
 
   @Uuid({ required: true, about: 'Id of the tracing project' })
   session_id: string;
+
+  @Flag({ about: 'True is refused: an export is of one tracing project' })
+  all_experiments?: boolean | null;
 
   @Time({ required: true, about: 'Inclusive' })
   start_time: string;
@@ -95,7 +99,10 @@ export class CreateExportRequest {
   webhook?: ExportWebhookRequest | null;
 }
 
-/** Body of `PATCH /api/v1/bulk-exports/{id}`: exactly one of the fields. */
+/**
+ * Body of `PATCH /api/v1/bulk-exports/{id}`: exactly one of the fields. An empty one cancels an export whose destination is
+ * `s3`, as LangSmith does.
+ */
 export class PatchExportRequest {
   @Choice(['CANCELLED'], {
     spellings: ['Cancelled', 'CANCELLED', 'cancelled'],
@@ -140,9 +147,16 @@ export class ExportsQuery {
 
 const STATUSES = ['CREATED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TIMEDOUT'] as const;
 
+/** Query of the runs of what a schedule has made. */
+export class ScheduledRunsQuery extends ExportsQuery {
+  @Uuid({ required: true, about: 'The schedule' })
+  source_bulk_export_id: string;
+}
+
 /** Query of the list of exports; conditions hold together. */
 export class ListedExportsQuery extends ExportsQuery {
-  @Choice(STATUSES, { about: 'Only exports in this state' })
+  @Choice(STATUSES, { about: 'Only exports in this state', spellings: bothWords('status') })
+  @Transform(({ value }) => (typeof value === 'string' ? ourWord('status', value) : (value as unknown)))
   status?: (typeof STATUSES)[number];
 
   @Uuid({ about: 'Only exports to this destination' })

@@ -8,6 +8,7 @@ import {
 } from '#lib/resources';
 import { formatInstant } from '#lib/time';
 import { type ExportProgressRecord, writtenSoFar } from '#lib/trace-store';
+import { vendorWord } from '../wire/vocabulary.js';
 import { renderReason } from '../wire/render-reason.js';
 import type { ExportRunAnswer } from './export-answer.js';
 
@@ -17,6 +18,7 @@ export function renderExportRun(
   exportId: string,
   progress: ExportProgressRecord | undefined,
   keys: readonly string[],
+  { sessionId, isVendors }: { readonly sessionId: string | null; readonly isVendors: boolean },
 ): ExportRunAnswer {
   const { metadata, spec, status } = run;
   const wireStatus = exportRunWireStatus(run);
@@ -27,7 +29,8 @@ export function renderExportRun(
   return {
     id: idOf(run) ?? '',
     bulk_export_id: exportId,
-    status: wireStatus,
+    session_id: sessionId,
+    status: isVendors ? vendorWord('status', wireStatus) : wireStatus,
     ...renderReason(statusReason(run)),
     retry_number: Math.max(0, (status?.attempt ?? 1) - 1),
     errors: status?.errors ?? null,
@@ -42,13 +45,17 @@ export function renderExportRun(
       prefix: prefix ?? '',
       start_time: spec.startTime,
       end_time: spec.endTime,
-      result: {
-        rows_written: progress?.rows ?? status?.rows ?? 0,
-        feedback_rows_written: progress?.feedbackRows ?? status?.feedbackRows ?? 0,
-        exported_files: keys.map((key) => `${bucketName}/${key}`),
-        export_path: folderOf(keys[0], bucketName),
-        latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,
-      },
+      result:
+        isVendors && keys.length === 0 && !hasEnded
+          ? null
+          : {
+              rows_written: progress?.rows ?? status?.rows ?? 0,
+              feedback_rows_written: progress?.feedbackRows ?? status?.feedbackRows ?? 0,
+              exported_files: keys.map((key) => `${bucketName}/${key}`),
+              export_path: folderOf(keys[0], bucketName),
+              pending_upload: null,
+              latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,
+            },
     },
   };
 }

@@ -76,8 +76,8 @@ const COUNTERPARTS: readonly Counterpart[] = [
     path: [],
     renamed: { destination_type: 'type' },
     // the settings of an object are members of their own in the resource
-    wireOnly: ['credentials'],
-    wireOnlyInside: ['config.s3_additional_kwargs'],
+    wireOnly: ['credentials', 'aws_role_arn'],
+    wireOnlyInside: ['config.s3_additional_kwargs', 'config.aws_role_arn'],
     resourceOnly: ['credentialsSecretRef'],
   },
   {
@@ -87,7 +87,7 @@ const COUNTERPARTS: readonly Counterpart[] = [
     renamed: { session_id: 'tracingProject.id' },
     // a destination has an id on the wire and a name in the resource
     // a webhook has its secret on the wire and the name of a Secret in the resource
-    wireOnly: ['bulk_export_destination_id', 'format', 'webhook'],
+    wireOnly: ['bulk_export_destination_id', 'format', 'webhook', 'all_experiments'],
     // the kind of the files is a part of the format on the wire; what a schedule says of the exports that it makes, PATCH
     // of what it is asked for, and requests to continue, and for late runs, of the export that they name
     resourceOnly: [

@@ -11,6 +11,8 @@ export interface FieldNote {
   /** Class of the object, or of each item. */
   readonly inside?: () => new () => object;
   readonly isRequired?: boolean;
+  /** True for an object in which an ignored member would weaken what is asked for: unknown ones are refused. */
+  readonly isStrict?: boolean;
 }
 
 const FIELD_NOTE = Symbol('field of a request');

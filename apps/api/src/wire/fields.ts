@@ -48,12 +48,13 @@ export function field(
   schema: Shape,
   ...checks: PropertyDecorator[]
 ): PropertyDecorator {
-  const { required = false, about, maxItems, inside } = options;
+  const { required = false, about, maxItems, inside, isStrict = false } = options;
   return applyDecorators(
     Noted({
       ...(maxItems === undefined ? {} : { maxItems }),
       ...(inside ? { inside } : {}),
       ...(required ? { isRequired: required } : {}),
+      ...(isStrict ? { isStrict } : {}),
     }),
     Described(({ ApiProperty }) =>
       ApiProperty({
@@ -200,7 +201,10 @@ export function Choice(values: readonly string[], options: ChoiceOptions = {}): 
   );
 }
 
-export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
+export function Nested(
+  type: () => new () => object,
+  options: FieldOptions & Pick<FieldNote, 'isStrict'> = {},
+): PropertyDecorator {
   return field(
     { ...options, inside: type },
     object(type),

@@ -166,6 +166,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /api/v1/bulk-exports': READ,
   'POST /api/v1/bulk-exports': WORKSPACE,
   'POST /api/v1/bulk-exports/estimate': READ,
+  'GET /api/v1/bulk-exports/runs': READ,
   'GET /api/v1/bulk-exports/{export_id}': READ,
   'PATCH /api/v1/bulk-exports/{export_id}': WORKSPACE,
   'POST /api/v1/bulk-exports/{export_id}/continue': WORKSPACE,

@@ -22,6 +22,11 @@ export const FromWords = createParamDecorator(
     read.get(context.switchToHttp().getRequest<FastifyRequest>().raw)?.sent ?? {},
 );
 
+/** Members of the body that were ignored, as a text, as a parameter of a route; empty when none was. */
+export const FromIgnored = createParamDecorator((_data: unknown, context: ExecutionContext): string =>
+  ignoredIn(context.switchToHttp().getRequest<FastifyRequest>()),
+);
+
 /** Members of the body that were ignored, as a text; empty when none was. */
 export function ignoredIn(request: FastifyRequest): string {
   return named(read.get(request.raw)?.ignored ?? []);

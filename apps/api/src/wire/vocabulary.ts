@@ -55,6 +55,7 @@ export function readWords(type: RequestClass, body: JsonObject, isStrict: boolea
 interface Place {
   readonly part: string;
   readonly loc: readonly (string | number)[];
+  readonly isStrict?: boolean;
 }
 
 class Reader {
@@ -64,17 +65,18 @@ class Reader {
 
   constructor(private readonly isStrict: boolean) {}
 
-  object(type: RequestClass, value: JsonObject, { part, loc }: Place): JsonObject {
+  object(type: RequestClass, value: JsonObject, { part, loc, isStrict = this.isStrict }: Place): JsonObject {
     const read: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(value)) {
       const ours = MEMBERS.find((row) => row.part === part && row.vendors === name)?.ours ?? name;
       const note = noteOf(type, ours);
-      if (!note && !this.isStrict) {
+      if (!note && !isStrict) {
         if (this.ignored.length < MAX_PROBLEMS) this.ignored.push([...loc, name].join('.'));
         continue;
       }
       const inner = note?.inside?.();
-      const next = inner ? this.#within(inner, member, { part: ours, loc: [...loc, name] }) : member;
+      const place = { part: ours, loc: [...loc, name], isStrict: isStrict || note?.isStrict === true };
+      const next = inner ? this.#within(inner, member, place) : member;
       const translated = this.#value(part, ours, next);
       if (isGiven(read[ours]) && isGiven(translated) && !isDeepStrictEqual(read[ours], translated))
         this.problems.push({
@@ -87,12 +89,12 @@ class Reader {
     return read;
   }
 
-  #within(type: RequestClass, value: unknown, { part, loc }: Place): unknown {
+  #within(type: RequestClass, value: unknown, place: Place): unknown {
     if (Array.isArray(value))
       return (value as unknown[]).map((item, index) =>
-        isJsonObject(item) ? this.object(type, item, { part, loc: [...loc, index] }) : item,
+        isJsonObject(item) ? this.object(type, item, { ...place, loc: [...place.loc, index] }) : item,
       );
-    return isJsonObject(value) ? this.object(type, value, { part, loc }) : value;
+    return isJsonObject(value) ? this.object(type, value, place) : value;
   }
 
   #value(part: string, member: string, value: unknown): unknown {
@@ -145,27 +147,40 @@ export function isPlain(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Annotations by which an object remembers words of the vendor that it was created with; none for our words. */
-export function rememberWords(sent: SentWords): Readonly<Record<string, string>> {
-  const vendors = Object.entries(sent).filter(([member, word]) => ourWord(member, word) !== word);
-  return vendors.length === 0 ? {} : { [ANNOTATION.words]: JSON.stringify(Object.fromEntries(vendors)) };
+/** The vendor's first word for one of ours. */
+export function vendorWord(member: string, ours: string): string {
+  const row = VALUES.find((one) => one.member === member);
+  return row?.words.find(([own]) => own === ours)?.[1] ?? ours;
 }
 
-/** The word that an object was created with, where that means `value` still; else `value`. */
+/**
+ * Annotations by which an object remembers words of the vendor that it was created with; none for our words.
+ * @param isAll true: our words are remembered too, where others would be answered without them
+ */
+export function rememberWords(sent: SentWords, isAll = false): Readonly<Record<string, string>> {
+  const kept = Object.entries(sent).filter(([member, word]) => isAll || ourWord(member, word) !== word);
+  return kept.length === 0 ? {} : { [ANNOTATION.words]: JSON.stringify(Object.fromEntries(kept)) };
+}
+
+/**
+ * The word that an object was created with, where that means `value` still.
+ * @param other answered where it has none
+ */
 export function wordFor<T extends string | undefined>(
   { metadata }: Pick<KubeObject, 'metadata'>,
   member: string,
   value: T,
+  other: T | string = value,
 ): T | string {
   const text = metadata.annotations?.[ANNOTATION.words];
-  if (text === undefined || value === undefined) return value;
+  if (text === undefined || value === undefined) return other;
   let kept: unknown;
   try {
     kept = parseJson(text);
   } catch {
     // users may write anything into the annotation
-    return value;
+    return other;
   }
   const word = isJsonObject(kept) && Object.hasOwn(kept, member) ? kept[member] : undefined;
-  return typeof word === 'string' && ourWord(member, word) === value ? word : value;
+  return typeof word === 'string' && ourWord(member, word) === value ? word : other;
 }

@@ -54,6 +54,20 @@ export const VALUES: readonly ValueWords[] = [
   },
   { part: '', member: 'compute_type', words: [['cluster', 'k8s']] },
   { part: '', member: 'destination_type', words: [['object_store', 's3']] },
+  {
+    part: '',
+    member: 'status',
+    words: [
+      ['CREATED', 'Created'],
+      ['RUNNING', 'Running'],
+      ['COMPLETED', 'Completed'],
+      ['FAILED', 'Failed'],
+      ['CANCELLED', 'Cancelled'],
+      ['TIMEDOUT', 'TimedOut'],
+      // a schedule that makes exports
+      ['RUNNING', 'IntervalScheduled'],
+    ],
+  },
   { part: '', member: 'compression', words: [['zstd', 'zstandard']], isShared: true },
 ];
 
