@@ -235,6 +235,77 @@ describe("the REST interface in the words of LangSmith's clients", () => {
     expect([await read(''), await read('/api-host')]).toEqual(['internal_image', 'internal_docker']);
   });
 
+  it('serves the sample of the reference for a deployment from git, twice', async () => {
+    for (const name of [named(), named()]) {
+      const body = {
+        name,
+        source: 'github',
+        source_config: {
+          integration_id: null,
+          repo_url: 'https://github.com/example/agent',
+          deployment_type: 'serverless',
+          build_on_push: false,
+          custom_url: null,
+          resource_spec: null,
+        },
+        source_revision_config: {
+          repo_ref: 'main',
+          langgraph_config_path: 'langgraph.json',
+          image_uri: null,
+        },
+        secrets: [{ name: 'A', value: 'b' }],
+      };
+      const made = await create(body);
+      const path = `/v2/deployments/${made.id}`;
+      const { resources } = (await call('GET', `${path}/revisions`, undefined, 200)).json;
+      expect(resources[0].id).toBe(made.latest_revision_id);
+      const change = {
+        source_config: { build_on_push: true },
+        source_revision_config: { repo_ref: 'main', langgraph_config_path: 'langgraph.json' },
+      };
+      expect((await call('PATCH', path, change, 200)).json.source_config.build_on_push).toBe(true);
+      await call('DELETE', path, undefined, 204);
+    }
+  });
+
+  it("serves the requests of Terraform's provider twice, without drift", async () => {
+    for (const name of [named(), named()]) {
+      const resource_spec = { min_scale: 1, max_scale: 2, redis_memory_mb: 64 };
+      const made = await create({
+        name,
+        source: 'external_docker',
+        source_config: { deployment_type: 'prod', resource_spec },
+        source_revision_config: { image_uri: 'local/agent' },
+        secrets: [{ name: 'A', value: 'b' }],
+        secret_references: [{ name: 'B', secret_name: 'mine', secret_key: 'b' }],
+      });
+      const path = `/v2/deployments/${made.id}`;
+      await call('PATCH', path, { display_name: 'Shown' }, 200);
+      const read = (await call('GET', path, undefined, 200)).json;
+      expect(read).toMatchObject({
+        source: 'external_docker',
+        display_name: 'Shown',
+        source_config: { deployment_type: 'prod', resource_spec },
+        secrets: null,
+        secret_references: [{ name: 'B', secret_name: 'mine', secret_key: 'b' }],
+        latest_revision_id: made.latest_revision_id,
+      });
+      const { build_on_push, custom_url } = read.source_config;
+      await call('PATCH', path, { display_name: 'Shown', source_config: { build_on_push, custom_url } }, 200);
+      expect((await call('GET', path, undefined, 200)).json.latest_revision_id).toBe(made.latest_revision_id);
+      const revision = {
+        source_config: { resource_spec: read.source_config.resource_spec },
+        source_revision_config: read.source_revision_config,
+        secrets: [{ name: 'A', value: 'c' }],
+      };
+      const next = (await call('POST', `${path}/revisions`, revision, 201)).json;
+      expect((await call('GET', `${path}/revisions/${next.id}`, undefined, 200)).json.source).toBe(
+        'external_docker',
+      );
+      await call('DELETE', path, undefined, 204);
+    }
+  });
+
   it('makes and reads listeners', async () => {
     const compute = { compute_type: 'k8s', compute_id: named(), version: '0.1' };
     const namespaces = [tenant.namespace];
