@@ -384,10 +384,11 @@ describe('agentplane with a platform', () => {
   });
 
   describe('secrets', () => {
-    it('replaces the secrets of a deployment, and shows their names', async () => {
+    it('sets the secrets of a deployment, and shows their names', async () => {
       const file = join(folder, 'keys.env');
       writeFileSync(file, 'OPENAI_API_KEY="hidden words"\nOTHER=hidden\n');
-      const done = /^sample-agent has 2 secrets: OPENAI_API_KEY, OTHER\nsample-agent serves at http/;
+      const done =
+        /^sample-agent: added: OPENAI_API_KEY, OTHER\. Its secrets are now: .*\nsample-agent serves at http/;
       expect(await run('secrets', 'set', 'sample-agent', '-f', file)).toMatch(done);
       expect(await run('secrets', 'list', 'sample-agent')).toBe('NAME\nOPENAI_API_KEY\nOTHER\n');
       const { code, complaint } = await attempt('secrets', 'set', 'sample-agent');
@@ -577,7 +578,9 @@ describe('agentplane with a platform', () => {
       ]);
       const listed = await run('traces', 'list', '--project', project);
       expect(listed).toMatch(
-        new RegExp(`^TRACE +NAME +STATUS +STARTED.*\n${trace} +agent +success.* 2.00 s`),
+        new RegExp(
+          `^AGE +STATUS +INPUT +ANSWER +PROJECT.*\n\\S+ +success +why.*${project}.* 2.00 s.*${trace}`,
+        ),
       );
       expect(listed.trim().split('\n')).toHaveLength(2);
       const filter = 'gt(total_tokens, 6)';

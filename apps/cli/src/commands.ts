@@ -14,6 +14,7 @@ import {
 } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
+import { CHAT_COMMANDS } from './chat/chat-rows.js';
 import { completionCommands } from './completion/completion-rows.js';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
@@ -45,8 +46,10 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'API keys of a workspace',
   listener: 'what carries out deployments in another cluster',
   prices: 'prices of models, by which runs get their costs',
+  runs: 'executions of an agent',
   secrets: 'variables of a deployment that answers never show',
   migrate: 'data that moves to another installation',
+  threads: 'conversations of an agent',
   traces: 'what agents did, run by run',
   workspace: 'tenants: each with its namespace, plan, keys and limits',
 };
@@ -93,7 +96,7 @@ const DASHBOARD = command(
     examples: [
       'dashboard',
       'dashboard --all-namespaces',
-      'dashboard --once --view exports,runs',
+      'dashboard --once --view exports,days',
       'dashboard --linear',
     ],
     exits: ['unreachable'],
@@ -145,6 +148,7 @@ export const COMMANDS: readonly Command[] = [
   ...OBJECT_COMMANDS,
   ...LOGS_COMMANDS,
   EVENTS_COMMAND,
+  ...CHAT_COMMANDS,
   DEPLOY_COMMAND,
   ...ROLLOUT_COMMANDS,
   ...SECRET_COMMANDS,

@@ -34,3 +34,16 @@ export function errorLine({ error }: ReadRun): string {
 export function timeText(time: string): string {
   return `${time.slice(0, 19)}Z`;
 }
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+];
+
+/** Time since an instant in its largest unit: `3d`, `12m`, `5s`. */
+export function ageText(time: string, now: Date): string {
+  const seconds = Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / 1_000));
+  const [unit, length] = UNITS.find(([, one]) => seconds >= one) ?? ['s', 1];
+  return `${Math.floor(seconds / length)}${unit}`;
+}

@@ -9,7 +9,7 @@ export interface GreetingFacts {
 /** First output of `agentplane dev`; the command can be pasted as it is. */
 export function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts): string {
   const header = key === undefined ? '' : ` -H 'x-api-key: ${key}'`;
-  const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
+  const input = { messages: [{ role: 'user', content: 'hello' }] };
   const body = JSON.stringify({ assistant_id: graphIds[0] ?? 'agent', input });
   return [
     '',
@@ -24,6 +24,7 @@ export function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts
       : `  Other machines reach this address: every call needs the key ${key}`,
     '',
     '  Try next, in another terminal:',
+    ...(key === undefined ? [`    npx agentplane chat --url ${url}`] : []),
     `    curl -s ${url}/runs/wait${header} -H 'content-type: application/json' -d '${body.replaceAll("'", `'\\''`)}'`,
     '',
   ].join('\n');

@@ -1,4 +1,4 @@
-import { renderTable, visibleText } from '#lib/command-line';
+import { cellText, renderTable, visibleText } from '#lib/command-line';
 import type { OutputFormat } from './output-format.js';
 
 /** One column of a table: its heading, and the cell of an item. */
@@ -6,6 +6,10 @@ export interface Column<T> {
   readonly heading: string;
   /** Shown with `-o wide` alone. */
   readonly isWide?: true;
+  /** Text that is cut to what a terminal is wide; elsewhere to a hundred letters. */
+  readonly isCut?: true;
+  /** Left out where a terminal is too narrow, the last first. */
+  readonly isSpare?: true;
   readonly cell: (item: T) => string;
 }
 
@@ -13,6 +17,40 @@ export interface Column<T> {
 export interface Shape<T> {
   readonly columns: readonly Column<T>[];
   readonly nameOf: (item: T) => string;
+}
+
+interface Filled extends Omit<Column<never>, 'cell'> {
+  readonly cells: readonly string[];
+}
+
+const GAP = 3;
+const MOST_LETTERS = 100;
+const FEWEST_LETTERS = 12;
+
+function widthOf({ heading, cells }: Filled): number {
+  return cells.reduce((most, cell) => Math.max(most, cell.length), heading.length);
+}
+
+/** The columns that a terminal has place for, with long texts cut. @param width undefined: no terminal */
+export function fit(columns: readonly Filled[], width: number | undefined): readonly Filled[] {
+  const texts = columns.filter(({ isCut }) => isCut);
+  if (texts.length === 0) return columns;
+  const fixed = columns.filter(({ isCut }) => !isCut);
+  const taken = fixed.reduce((sum, one) => sum + Math.max(GAP, widthOf(one)) + GAP, 0);
+  const each = width === undefined ? MOST_LETTERS : Math.floor((width - taken) / texts.length) - GAP;
+  const spare = columns.findLast(({ isSpare }) => isSpare);
+  if (each < FEWEST_LETTERS && spare)
+    return fit(
+      columns.filter((one) => one !== spare),
+      width,
+    );
+  return columns.map((one) =>
+    one.isCut ? { ...one, cells: one.cells.map((cell) => cutTo(cell, Math.max(FEWEST_LETTERS, each))) } : one,
+  );
+}
+
+function cutTo(text: string, letters: number): string {
+  return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 }
 
 /** A list in the wished format, in which a terminal finds nothing to obey. */
@@ -24,10 +62,15 @@ export async function renderItems<T>(
   switch (format.kind) {
     case 'table':
     case 'wide': {
-      const shown = columns.filter(({ isWide }) => format.kind === 'wide' || !isWide);
+      const isWhole = format.kind === 'wide';
+      const all = columns
+        .filter(({ isWide }) => isWhole || !isWide)
+        .map((column) => ({ ...column, cells: items.map((item) => cellText(column.cell(item))) }));
+      const { isTTY, columns: width } = process.stdout;
+      const shown = isWhole ? all : fit(all, isTTY ? width : undefined);
       return renderTable(
         shown.map(({ heading }) => heading),
-        items.map((item) => shown.map(({ cell }) => visibleText(cell(item)))),
+        items.map((_, at) => shown.map(({ cells }) => cells[at] ?? '')),
       );
     }
     case 'name':

@@ -21,15 +21,20 @@ export interface RunsFound {
   readonly hasMore: boolean;
 }
 
-/** Runs in pages, up to `most`. */
-export async function readRuns(rest: RestClient, wanted: RunsWanted, most: number): Promise<RunsFound> {
+/** Runs in pages, up to `most`. @param fields beside those of `ReadRun` */
+export async function readRuns(
+  rest: RestClient,
+  wanted: RunsWanted,
+  most: number,
+  fields: readonly string[] = [],
+): Promise<RunsFound> {
   const runs: ReadRun[] = [];
   let cursor: string | null = null;
   do {
     const page: { readonly runs: readonly ReadRun[]; readonly cursors: { readonly next: string | null } } =
       await rest.request('POST', '/runs/query', {
         ...wanted,
-        select: RUN_FIELDS,
+        select: [...RUN_FIELDS, ...fields],
         limit: most - runs.length,
         ...(cursor === null ? {} : { cursor }),
       });

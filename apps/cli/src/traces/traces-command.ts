@@ -3,6 +3,9 @@ import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import {
+  ageText,
+  answerLine,
+  askedLine,
   costText,
   errorLine,
   latencyText,
@@ -27,6 +30,8 @@ export interface TracesFlags extends TargetFlags {
   readonly project: string | undefined;
   readonly filter: string | undefined;
   readonly errors: boolean;
+  readonly thread: string | undefined;
+  readonly search: string | undefined;
 }
 
 export interface TracesListFlags extends TracesFlags {
@@ -41,23 +46,36 @@ export interface TracesListFlags extends TracesFlags {
 /** Most runs of one trace that are shown. */
 const MOST_OF_TRACE = 5_000;
 
-const SHAPE: Shape<ReadRun> = {
-  nameOf: ({ id }) => id,
-  columns: [
-    { heading: 'TRACE', cell: (run) => run.trace_id },
-    { heading: 'RUN', isWide: true, cell: ({ id }) => id },
-    { heading: 'NAME', cell: nameText },
-    { heading: 'TYPE', isWide: true, cell: (run) => run.run_type },
-    { heading: 'STATUS', cell: ({ status }) => status },
-    { heading: 'STARTED', cell: (run) => timeText(run.start_time) },
-    { heading: 'LATENCY', cell: ({ latency }) => latencyText(latency) },
-    { heading: 'TOKENS', cell: tokensText },
-    { heading: 'COST', cell: (run) => costText(run.total_cost) },
-    { heading: 'THREAD', isWide: true, cell: (run) => run.thread_id ?? '' },
-    { heading: 'TAGS', isWide: true, cell: ({ tags }) => tags.join(',') },
-    { heading: 'ERROR', cell: errorLine },
-  ],
-};
+interface ListedRun extends ReadRun {
+  readonly session_id: string;
+  readonly inputs?: unknown;
+  readonly outputs?: unknown;
+}
+
+/** @param projects names by id */
+function shapeOf(projects: ReadonlyMap<string, string>): Shape<ListedRun> {
+  const now = systemClock.now();
+  return {
+    nameOf: ({ id }) => id,
+    columns: [
+      { heading: 'AGE', cell: (run) => ageText(run.start_time, now) },
+      { heading: 'STATUS', cell: ({ status }) => status },
+      { heading: 'NAME', isWide: true, cell: nameText },
+      { heading: 'INPUT', isCut: true, cell: ({ inputs }) => askedLine(inputs) },
+      { heading: 'ANSWER', isCut: true, cell: (run) => errorLine(run) || answerLine(run.outputs) },
+      { heading: 'PROJECT', cell: ({ session_id: id }) => projects.get(id) ?? '' },
+      { heading: 'TIME', cell: ({ latency }) => latencyText(latency) },
+      { heading: 'TOKENS', cell: tokensText },
+      { heading: 'COST', cell: (run) => costText(run.total_cost) },
+      { heading: 'TRACE', isSpare: true, cell: (run) => run.trace_id },
+      { heading: 'THREAD', isSpare: true, cell: (run) => run.thread_id ?? '' },
+      { heading: 'RUN', isWide: true, cell: ({ id }) => id },
+      { heading: 'TYPE', isWide: true, cell: (run) => run.run_type },
+      { heading: 'STARTED', isWide: true, cell: (run) => timeText(run.start_time) },
+      { heading: 'TAGS', isWide: true, cell: ({ tags }) => tags.join(',') },
+    ],
+  };
+}
 
 const TREE_SHAPE: Shape<TreeRow> = {
   nameOf: ({ run }) => run.id,
@@ -78,12 +96,30 @@ function openRest(flags: TargetFlags): RestClient {
   return new RestClient(resolveTarget(flags).rest);
 }
 
-async function wantedBy(rest: RestClient, { project, filter, errors }: TracesFlags): Promise<RunsWanted> {
+async function wantedBy(
+  rest: RestClient,
+  { project, filter, errors, thread, search }: TracesFlags,
+): Promise<RunsWanted> {
+  const conditions = [
+    ...(filter === undefined ? [] : [filter]),
+    ...(thread === undefined ? [] : [`eq(thread_id, ${JSON.stringify(thread)})`]),
+    ...(search === undefined ? [] : [`search(${JSON.stringify(search)})`]),
+  ];
+  const [only] = conditions;
   return {
     ...(project === undefined ? {} : { session: [await projectIdOf(rest, project)] }),
-    ...(filter === undefined ? {} : { filter }),
+    ...(only === undefined
+      ? {}
+      : { filter: conditions.length === 1 ? only : `and(${conditions.join(', ')})` }),
     ...(errors ? { error: true } : {}),
   };
+}
+
+/** Names of the newest projects by their ids. */
+async function projectNames(rest: RestClient): Promise<ReadonlyMap<string, string>> {
+  const path = '/sessions?limit=100';
+  const projects = await rest.request<readonly { readonly id: string; readonly name: string }[]>('GET', path);
+  return new Map(projects.map(({ id, name }) => [id, name]));
 }
 
 /** `agentplane traces list`: the newest first. */
@@ -102,8 +138,11 @@ export async function listTraces(flags: TracesListFlags): Promise<number> {
       ...(to === undefined ? {} : { end_time: to }),
     },
     limit,
+    ['session_id', 'inputs', 'outputs'],
   );
-  process.stdout.write(await renderItems(output, runs, SHAPE));
+  process.stdout.write(
+    await renderItems(output, runs as readonly ListedRun[], shapeOf(await projectNames(rest))),
+  );
   if (hasMore) process.stderr.write(`There are more than these ${runs.length}: --limit shows more.\n`);
   return EXIT.ok;
 }

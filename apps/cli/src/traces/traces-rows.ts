@@ -8,6 +8,8 @@ const WHICH_OPTIONS = {
   project: optional('--project <project>', 'tracing project, by name or id; all by default', 'project'),
   filter: optional('--filter <text>', 'condition on the runs, such as \'gt(latency, "5s")\''),
   errors: toggle('--errors', 'only what failed'),
+  thread: optional('--thread <id>', 'only runs of this thread'),
+  search: optional('--search <text>', 'only runs with this text in name, error, tags, inputs or outputs'),
 };
 
 /** Maximum number of listed runs; more do not fit a terminal. */
@@ -25,7 +27,7 @@ export const TRACE_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'traces list',
-      about: 'list traces, the newest first, with their status, latency, tokens and cost',
+      about: 'list traces, the newest first: what was asked and answered, status, time, tokens and cost',
       options: {
         ...WHICH_OPTIONS,
         last: parsed('--last <duration>', 'those that began so long ago or later: 15m, 24h', parseDuration),

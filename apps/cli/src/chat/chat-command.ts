@@ -1,0 +1,191 @@
+import { createInterface } from 'node:readline/promises';
+import { cellText, visibleText } from '#lib/command-line';
+import { errorText } from '#lib/errors';
+import { EXIT } from '#lib/lifecycle';
+import { isUuid } from '#lib/resources';
+import { systemClock } from '#lib/time';
+import { costText, latencyText } from '#lib/trace-tree';
+import { CommandError } from '../command-error.js';
+import type { OutputFormat } from '../output/output-format.js';
+import { renderDocument } from '../output/print-items.js';
+import { print } from '../output/print.js';
+import { type Agent, type AgentFlags, openAgent } from './agent-client.js';
+import { type Ask, fillForm, questionText, resumeOf } from './ask-form.js';
+import { type Answer, Conversation, type Happening, type Question, type Saying } from './conversation.js';
+
+export interface ChatFlags extends AgentFlags {
+  readonly thread: string | undefined;
+  readonly graph: string | undefined;
+  readonly once: string | undefined;
+  readonly output: OutputFormat;
+}
+
+const HELP = 'Type a message; /new begins another thread, Ctrl-C stops an answer, Ctrl-D or /quit ends.';
+
+/** `agentplane chat NAME`. */
+export async function chat(name: string | undefined, flags: ChatFlags): Promise<number> {
+  const { once, output } = flags;
+  if (once === undefined && output.kind !== 'table')
+    throw new CommandError('usage', '--output prints one answer: give the message with --once');
+  const agent = await openAgent(name, flags);
+  const assistantId = await assistantOf(agent, flags.graph);
+  const open = async (thread?: string): Promise<Conversation> =>
+    new Conversation({
+      ...agent,
+      clock: systemClock,
+      assistantId,
+      threadId: await threadOf(agent, thread),
+    });
+  const conversation = await open(flags.thread);
+  return once === undefined
+    ? await talk(agent, conversation, open)
+    : await sayOnce(conversation, once, output);
+}
+
+async function assistantOf({ client }: Agent, graph: string | undefined): Promise<string> {
+  if (graph !== undefined) return graph;
+  const [first] = await client.assistants.search({ limit: 1, sortBy: 'created_at', sortOrder: 'asc' });
+  if (first) return first.assistant_id;
+  throw new CommandError('failed', 'the agent has no graphs: its langgraph.json names none');
+}
+
+async function threadOf({ client }: Agent, thread: string | undefined): Promise<string> {
+  if (thread === undefined) return (await client.threads.create()).thread_id;
+  if (!isUuid(thread))
+    throw new CommandError('usage', `${thread} is no id of a thread: "agentplane threads list" shows ids`);
+  return (await client.threads.get(thread)).thread_id;
+}
+
+async function sayOnce(conversation: Conversation, text: string, output: OutputFormat): Promise<number> {
+  // a thread that waits takes the text as its answer
+  const isAsked = (await conversation.waitsWith()).length > 0;
+  const saying: Saying = isAsked ? { resume: resumeOf(text) } : { text };
+  const { signal } = new AbortController();
+  const answer = await conversation.say(saying, () => undefined, signal);
+  const code = answer.status === 'error' ? EXIT.failed : EXIT.ok;
+  if (output.kind === 'json' || output.kind === 'yaml' || output.kind === 'jsonpath')
+    process.stdout.write(await renderDocument(output, answer));
+  else if (output.kind === 'name') print(`${answer.thread_id}\n`);
+  else {
+    if (answer.answer !== '') print(`${visibleText(answer.answer)}\n`);
+    for (const { value } of answer.interrupts) print(`${visibleText(questionText(value))}\n`);
+    process.stderr.write(`${footOf(answer)}; thread ${answer.thread_id}\n`);
+  }
+  return code;
+}
+
+/** Time, tokens, cost and the command that opens the trace. */
+function footOf({ error, seconds, total_tokens: tokens, total_cost: cost, trace_id: trace }: Answer): string {
+  const price = costText(cost);
+  const parts = [
+    ...(error === null ? [] : [`failed: ${cellText(error)}`]),
+    latencyText(seconds),
+    ...(tokens === null || tokens === 0 ? [] : [`${tokens} tokens`]),
+    ...(price === '' || price === '0' ? [] : [`$${price}`]),
+    ...(trace === null ? [] : [`agentplane traces show ${trace}`]),
+  ];
+  return parts.join(' · ');
+}
+
+/** A conversation on the terminal until its input ends. */
+async function talk(
+  agent: Agent,
+  first: Conversation,
+  open: (thread?: string) => Promise<Conversation>,
+): Promise<number> {
+  const screen = new ChatScreen();
+  let conversation = first;
+  process.stderr.write(`${HELP}\nagentplane chat ${agent.words} --thread ${first.threadId}\n`);
+  let asked = await conversation.waitsWith();
+  for (;;) {
+    const saying = asked.length > 0 ? await screen.answerTo(asked) : await screen.readMessage();
+    if (saying === undefined) return screen.close();
+    if ('text' in saying && saying.text === '/new') {
+      conversation = await open();
+      process.stderr.write(`thread ${conversation.threadId}\n`);
+      continue;
+    }
+    asked = await screen.show(conversation, saying);
+  }
+}
+
+/** The terminal of a conversation: a line to type, and what the agent does. */
+class ChatScreen {
+  readonly #lines = createInterface({ input: process.stdin, output: process.stderr });
+  // lines that come before they are asked for, as of a pipe, stay in it
+  readonly #typed = this.#lines[Symbol.asyncIterator]();
+  #isInLine = false;
+  #answering: AbortController | undefined;
+
+  constructor() {
+    this.#lines.on('SIGINT', () => {
+      if (this.#answering) this.#answering.abort(new Error('stopped'));
+      else this.#lines.close();
+    });
+  }
+
+  close(): number {
+    this.#lines.close();
+    return EXIT.ok;
+  }
+
+  readonly #ask: Ask = async (question) => {
+    process.stderr.write(question);
+    this.#lines.setPrompt(question);
+    const { value, done } = (await this.#typed.next()) as { value?: string; done?: boolean };
+    return done ? undefined : value;
+  };
+
+  async readMessage(): Promise<Saying | undefined> {
+    for (;;) {
+      const text = (await this.#ask('> '))?.trim();
+      if (text === undefined || text === '/quit') return undefined;
+      if (text !== '') return { text };
+    }
+  }
+
+  /** Answers to everything that the agent asks; one alone is sent as it is, several by the ids of the questions. */
+  async answerTo(asked: readonly Question[]): Promise<Saying | undefined> {
+    const answers: [string, unknown][] = [];
+    for (const { id, value } of asked) {
+      const answer = await fillForm(value, this.#ask, (text) => this.#line(visibleText(text)));
+      if (answer === undefined) return undefined;
+      answers.push([id, answer]);
+    }
+    return { resume: answers.length === 1 ? answers[0]?.[1] : Object.fromEntries(answers) };
+  }
+
+  /** Says something and shows what comes. @returns what the agent asks then */
+  async show(conversation: Conversation, saying: Saying): Promise<readonly Question[]> {
+    this.#answering = new AbortController();
+    const { signal } = this.#answering;
+    try {
+      const answer = await conversation.say(saying, (what) => this.#happens(what), signal);
+      this.#line(`— ${footOf(answer)}`);
+      return answer.interrupts;
+    } catch (error) {
+      this.#line(signal.aborted ? '— stopped' : `— ${visibleText(errorText(error))}`);
+      return [];
+    } finally {
+      this.#answering = undefined;
+    }
+  }
+
+  #happens(what: Happening): void {
+    if (what.kind === 'text') {
+      process.stdout.write(visibleText(what.text));
+      this.#isInLine = !what.text.endsWith('\n');
+      return;
+    }
+    const width = Math.max(20, process.stdout.columns || 100);
+    const text = what.kind === 'tool' ? `· ${what.name} ${JSON.stringify(what.args)}` : `  → ${what.text}`;
+    const line = cellText(text);
+    this.#line(line.length > width ? `${line.slice(0, width - 1)}…` : line);
+  }
+
+  /** A line of its own. */
+  #line(text: string): void {
+    process.stdout.write(`${this.#isInLine ? '\n' : ''}${text}\n`);
+    this.#isInLine = false;
+  }
+}

@@ -1,0 +1,173 @@
+import type { Client } from '@langchain/langgraph-sdk';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { RestRequests } from '#lib/rest-client';
+import { contentText, type ReadRun } from '#lib/trace-tree';
+import type { Clock } from '#lib/time';
+
+/** Something that happens while an agent answers. */
+export type Happening =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'tool'; readonly name: string; readonly args: unknown }
+  | { readonly kind: 'result'; readonly name: string; readonly text: string };
+
+/** Something that an agent waits with. */
+export interface Question {
+  readonly id: string;
+  readonly value: unknown;
+}
+
+/** One answer, as `-o json` prints it. */
+export interface Answer {
+  readonly thread_id: string;
+  readonly run_id: string;
+  readonly status: 'success' | 'interrupted' | 'error';
+  readonly answer: string;
+  readonly error: string | null;
+  readonly interrupts: readonly Question[];
+  readonly seconds: number;
+  readonly total_tokens: number | null;
+  readonly total_cost: string | null;
+  /** Null where the platform has not stored it. */
+  readonly trace_id: string | null;
+}
+
+/** Message of a person, or the answer to what an agent asked. */
+export type Saying = { readonly text: string } | { readonly resume: unknown };
+
+export interface ConversationParts {
+  readonly client: Client;
+  readonly rest: RestRequests | undefined;
+  readonly clock: Clock;
+  readonly assistantId: string;
+  readonly threadId: string;
+}
+
+/** Time for which the trace of an answer is waited for: runs are sent in batches. */
+const TRACE_MS = 5_000;
+const LOOK_MS = 250;
+
+/** One thread of an agent: what is said, streamed answers, and questions that it waits with. */
+export class Conversation {
+  constructor(private readonly parts: ConversationParts) {}
+
+  get threadId(): string {
+    return this.parts.threadId;
+  }
+
+  /** Questions that the thread waits with, of any client. */
+  async waitsWith(): Promise<readonly Question[]> {
+    const { tasks } = await this.parts.client.threads.getState(this.threadId);
+    return tasks.flatMap(({ interrupts }) => (interrupts ?? []).map(({ id = '', value }) => ({ id, value })));
+  }
+
+  /** Says something; the answer once it is whole. @param signal ends the run */
+  async say(saying: Saying, onHappening: (what: Happening) => void, signal: AbortSignal): Promise<Answer> {
+    const { client, assistantId, clock } = this.parts;
+    const begunMs = clock.monotonicMs();
+    const turn = new Turn(onHappening);
+    let runId = '';
+    let error: string | null = null;
+    const stream = client.runs.stream(this.threadId, assistantId, {
+      ...('text' in saying
+        ? { input: { messages: [{ role: 'user', content: saying.text }] } }
+        : { command: { resume: saying.resume } }),
+      streamMode: ['messages-tuple', 'updates'],
+      onDisconnect: 'cancel',
+      signal,
+      onRunCreated: ({ run_id: id }) => (runId = id),
+    });
+    for await (const { event, data } of stream) {
+      if (event === 'messages') turn.message(data);
+      else if (event === 'updates') turn.update(data);
+      else if (event === 'error') error = errorOf(data);
+    }
+    const interrupts = error === null ? await this.waitsWith() : [];
+    const seconds = (clock.monotonicMs() - begunMs) / 1_000;
+    const trace = await this.#trace(runId);
+    return {
+      thread_id: this.threadId,
+      run_id: runId,
+      status: error !== null ? 'error' : interrupts.length > 0 ? 'interrupted' : 'success',
+      answer: turn.answer,
+      error,
+      interrupts,
+      seconds,
+      total_tokens: trace?.total_tokens ?? turn.tokens,
+      total_cost: trace?.total_cost ?? null,
+      trace_id: trace?.trace_id ?? null,
+    };
+  }
+
+  /** The stored run; undefined where none arrives in time. */
+  async #trace(runId: string): Promise<ReadRun | undefined> {
+    const { rest, clock } = this.parts;
+    if (rest === undefined || runId === '') return undefined;
+    const untilMs = clock.monotonicMs() + TRACE_MS;
+    for (;;) {
+      const found = await rest.request<ReadRun>('GET', `/runs/${runId}`).catch(() => undefined);
+      if ((found && found.status !== 'pending') || clock.monotonicMs() >= untilMs) return found;
+      await clock.sleep(LOOK_MS);
+    }
+  }
+}
+
+/** Sum of the events of one run. */
+class Turn {
+  #answer = '';
+  #lastId: unknown;
+  #tokens: number | null = null;
+
+  constructor(private readonly onHappening: (what: Happening) => void) {}
+
+  /** Text of the last message of the model. */
+  get answer(): string {
+    return this.#answer.trim();
+  }
+
+  /** Tokens of all calls of models; null where none says. */
+  get tokens(): number | null {
+    return this.#tokens;
+  }
+
+  /** A piece of a message as a model makes it. */
+  message(data: unknown): void {
+    const [chunk] = Array.isArray(data) ? (data as unknown[]) : [];
+    if (!isJsonObject(chunk) || !String(chunk['type']).toLowerCase().startsWith('ai')) return;
+    const text = contentText(chunk['content']);
+    if (text === '') return;
+    if (chunk['id'] !== this.#lastId) this.#answer = '';
+    this.#lastId = chunk['id'];
+    this.#answer += text;
+    this.onHappening({ kind: 'text', text });
+  }
+
+  /** State that a node wrote: calls of tools, their results, tokens. */
+  update(data: unknown): void {
+    if (!isJsonObject(data)) return;
+    for (const change of Object.values(data)) {
+      const messages = isJsonObject(change) ? change['messages'] : undefined;
+      for (const message of Array.isArray(messages) ? messages : [messages])
+        if (isJsonObject(message)) this.#written(message);
+    }
+  }
+
+  #written(message: JsonObject): void {
+    const { usage_metadata: usage, tool_calls: calls } = message;
+    if (message['type'] === 'tool')
+      this.onHappening({
+        kind: 'result',
+        name: String(message['name'] ?? 'tool'),
+        text: contentText(message['content']),
+      });
+    const tokens = isJsonObject(usage) ? Number(usage['total_tokens']) : NaN;
+    if (Number.isFinite(tokens)) this.#tokens = (this.#tokens ?? 0) + tokens;
+    for (const call of Array.isArray(calls) ? calls : [])
+      if (isJsonObject(call))
+        this.onHappening({ kind: 'tool', name: String(call['name']), args: call['args'] });
+  }
+}
+
+function errorOf(data: unknown): string {
+  if (!isJsonObject(data)) return String(data);
+  return [data['error'], data['message']].filter((part) => typeof part === 'string').join(': ');
+}
