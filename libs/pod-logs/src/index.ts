@@ -10,5 +10,6 @@ export { byTime, lineTime, type LogLine } from './log-line.js';
 export { containersOf, logSources, type LogSource } from './log-source.js';
 export { containerStatuses, endsOf } from './container-statuses.js';
 export { podOutput } from './pod-output.js';
+export { readableLine } from './readable-line.js';
 export { readLogs, type ReadOptions } from './read-logs.js';
 export { SeenLines } from './seen-lines.js';

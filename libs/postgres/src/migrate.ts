@@ -71,7 +71,7 @@ async function performMigrations(connection: Connection, options: MigrateOptions
   for (const migration of migrations) {
     if (applied.has(migration.version)) continue;
     await applyPatiently(connection, migration, place, options);
-    log.info({ version: migration.version, migration: migration.name }, 'schema migrated');
+    log.debug({ version: migration.version, migration: migration.name }, 'schema migrated');
   }
 }
 

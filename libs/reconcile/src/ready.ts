@@ -11,6 +11,13 @@ export interface ReadyRule {
   readonly message?: string;
 }
 
+/** Words for what is being done while a condition is not reported yet. */
+const UNDER_WAY: Readonly<Record<string, string>> = {
+  [CONDITION.databaseReady]: 'creating its database',
+  [CONDITION.tracingProjectReady]: 'creating its tracing project',
+  [CONDITION.revisionReady]: 'creating its first revision',
+};
+
 /**
  * Computes `Ready` from the others: the only place it is ever computed. False when a failure is True or a need is
  * False, Unknown when a need is missing or Unknown, else True.
@@ -39,7 +46,7 @@ export function summarizeReady(
         type: CONDITION.ready,
         status: 'Unknown',
         reason: REASON.pending,
-        message: `${type} is not reported yet`,
+        message: UNDER_WAY[type] ?? `waiting for ${type}`,
         ...observed,
       };
     if (need.status !== 'True')

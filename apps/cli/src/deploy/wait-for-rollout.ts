@@ -3,6 +3,7 @@ import { type ObjectKey, RESOURCES } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { followObject } from '../waiting/follow-object.js';
+import { progressLines } from '../waiting/progress-lines.js';
 import { decideRollout, type Rollout, type Wanted } from './decide-rollout.js';
 
 /** A refusal may be left over from before: it counts once it has lasted for so long. */
@@ -25,6 +26,7 @@ export async function waitForRollout(
   wanted: Wanted,
   { timeoutMs, onProgress, clock = systemClock }: WaitOptions,
 ): Promise<Extract<Rollout, { kind: 'ready' }>> {
+  const show = progressLines(onProgress, () => clock.monotonicMs());
   let last = 'waiting for the controller';
   let failedSinceMs: number | undefined;
   for await (const deployment of followObject(client, RESOURCES.AgentDeployment, key, { timeoutMs, clock })) {
@@ -43,7 +45,7 @@ export async function waitForRollout(
         );
       case 'pending':
         failedSinceMs = undefined;
-        if (rollout.message !== last) onProgress(rollout.message);
+        if (rollout.message !== last) show(rollout.message);
         last = rollout.message;
         break;
       default:

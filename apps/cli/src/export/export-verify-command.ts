@@ -103,7 +103,7 @@ function renderVerified(
   const what = `${rows} rows${hasFeedback ? ` and ${feedback} feedback` : ''}`;
   const inStore = hasFeedback && isQuick ? 'rows without feedback' : 'rows';
   return `verified: ${what} of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}
-compared: manifests with the runs of the export; ${isQuick ? 'sizes' : 'sizes and checksums'} of files; ${inStore} of each day with the trace store, by number; ids and contents are not
+compared: manifests with the runs of the export; ${isQuick ? 'sizes' : 'sizes and checksums'} of files; ${inStore} of each day with the trace store, by number: row counts, not their contents
 `;
 }
 

@@ -1,5 +1,5 @@
 import { visibleLine, visibleText } from '#lib/command-line';
-import type { LogLine } from '#lib/pod-logs';
+import { type LogLine, readableLine } from '#lib/pod-logs';
 
 export interface Terminal {
   readonly write: (text: string) => Promise<void>;
@@ -19,6 +19,7 @@ export class LogPrinter {
   constructor(
     private readonly terminal: Terminal,
     private readonly hasTimes: boolean,
+    private readonly isRaw: boolean,
   ) {}
 
   async print(lines: readonly LogLine[]): Promise<void> {
@@ -29,8 +30,9 @@ export class LogPrinter {
 
   #render({ time, pod, container, text, cutBytes }: LogLine): string {
     const { isTerminal } = this.terminal;
-    // agents write what they like, and a terminal does what it reads; a program that reads gets every byte
-    const shown = isTerminal ? visibleLine(text.replace(/\r$/, '')) : text;
+    // agents write what they like, and a terminal does what it reads; a program that asks for lines as they are gets every byte
+    const read = this.isRaw ? text : readableLine(text);
+    const shown = isTerminal ? visibleLine(read.replace(/\r$/, '')) : read;
     const cut = cutBytes === undefined ? '' : ` [${cutBytes} bytes cut]`;
     const at = this.hasTimes && time !== '' ? `${time} ` : '';
     return `${this.#prefix(pod, container)}${at}${shown}${cut}\n`;

@@ -25,6 +25,7 @@ export async function printLogs(name: string, flags: LogsFlags): Promise<number>
   const printer = new LogPrinter(
     { write, isTerminal, hasColours: isTerminal && (loadConfig(FIELDS).noColour ?? '') === '' },
     flags.timestamps,
+    flags.output !== undefined,
   );
   if (target.kubeconfig === undefined) {
     const rest = new RestClient(target.rest);

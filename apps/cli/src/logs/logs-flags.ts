@@ -10,4 +10,6 @@ export interface LogsFlags extends TargetFlags {
   /** Milliseconds before now. */
   readonly since: number | undefined;
   readonly timestamps: boolean;
+  /** Undefined: for people. */
+  readonly output: 'json' | undefined;
 }

@@ -2,6 +2,7 @@ import { type Command, command, optional, parsed, toggle } from '#lib/command-li
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
+import { oneOf } from '../one-of.js';
 
 function parseCount(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new Error('must be a whole number');
@@ -25,6 +26,9 @@ export const LOGS_COMMANDS: readonly Command[] = [
         timestamps: toggle('--timestamps', 'a time before each line'),
         container: optional('-c, --container <name>', 'container; by default all of them'),
         revision: optional('--revision <id>', 'one revision of a deployment: id, or name or number'),
+        output: parsed('-o, --output <format>', 'json: lines as the programs wrote them', oneOf(['json']), [
+          'json',
+        ]),
         namespace: NAMESPACE_OPTION,
         ...TARGET_OPTIONS,
       },

@@ -25,6 +25,7 @@ const flags: LogsFlags = {
   follow: false,
   previous: false,
   timestamps: false,
+  output: undefined,
   data: undefined,
   context: undefined,
 };
@@ -34,7 +35,7 @@ describe('printed logs', () => {
     let printed = '';
     const terminal = { isTerminal: false, hasColours: false, ...more };
     const write = async (text: string): Promise<void> => void (printed += text);
-    await new LogPrinter({ ...terminal, write }, hasTimes).print(lines);
+    await new LogPrinter({ ...terminal, write }, hasTimes, false).print(lines);
     return printed;
   };
 

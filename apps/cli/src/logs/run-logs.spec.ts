@@ -83,6 +83,7 @@ describe('logs of an export run', () => {
       follow: false,
       previous: false,
       timestamps: false,
+      output: undefined,
       data: undefined,
       context: undefined,
     };

@@ -11,6 +11,7 @@ import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { KubeAccess } from '../context/open-kube.js';
+import { progressLines } from '../waiting/progress-lines.js';
 import { type Deployment, readRevision, type Revision } from './revisions.js';
 
 const LOOK_MS = 1_000;
@@ -106,10 +107,11 @@ async function look(
   once: () => Promise<Look>,
 ): Promise<void> {
   const untilMs = clock.monotonicMs() + timeoutMs;
+  const show = progressLines(onProgress, () => clock.monotonicMs());
   for (let last = ''; ; await clock.sleep(LOOK_MS)) {
     const found = await once();
     if (found.kind === 'done') return;
-    if (found.message !== last) onProgress(`${name}: ${found.message}`);
+    show(`${name}: ${found.message}`);
     last = found.message;
     if (clock.monotonicMs() >= untilMs)
       throw new CommandError(

@@ -1,6 +1,6 @@
 import type { KubeClient, Untyped } from '#lib/kube';
 import { renderDescription } from '#lib/object-text';
-import { followLogs, type LogLine, logSources, podFinder, readLogs } from '#lib/pod-logs';
+import { followLogs, type LogLine, logSources, podFinder, readableLine, readLogs } from '#lib/pod-logs';
 import {
   type BulkExportRun,
   type Condition,
@@ -119,7 +119,8 @@ async function* logs(kind: 'logs' | 'previous', view: View, item: Item, reading:
 
 function logText({ time, pod, text }: LogLine, isMany: boolean): string {
   const at = time.slice(11, 23);
-  return isMany ? `${at} ${pod.slice(-11)} ${text}` : `${at} ${text}`;
+  const shown = readableLine(text);
+  return isMany ? `${at} ${pod.slice(-11)} ${shown}` : `${at} ${shown}`;
 }
 
 /** Each attempt with its error, then what the run says of itself. */

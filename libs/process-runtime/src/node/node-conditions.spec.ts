@@ -17,7 +17,7 @@ describe('nodeConditions', () => {
     [
       'limits of CPU beside it',
       { isUserShared: true, cpuProblem: 'why' },
-      ['limits of CPU are not kept, pods with one get less of a busy machine: why', SHARED_USER_MESSAGE],
+      ['CPU limits are not enforced on this machine: why', SHARED_USER_MESSAGE],
     ],
   ])('warns of %s', (_what, troubles, warnings) => {
     expect(warningsOf(troubles)).toEqual(warnings);

@@ -49,7 +49,7 @@ export function nodeConditions(
       ? condition(CPU_LIMITS_KEPT, 'ControlGroups', 'True', 'limits of CPU are kept by control groups')
       : condition(
           ...([CPU_LIMITS_KEPT, 'NoControlGroups', 'False'] as const),
-          `limits of CPU are not kept, pods with one get less of a busy machine: ${cpuProblem}`,
+          `CPU limits are not enforced on this machine: ${cpuProblem}`,
         ),
     ...(rootProblem === undefined
       ? []
