@@ -31,6 +31,7 @@ export function dashboardEnvironment(
     mouse?: boolean;
     linear?: boolean;
     dataFolder?: string | undefined;
+    context?: string | undefined;
     rest?: Target['rest'] | undefined;
   },
 ): Record<string, string | undefined> {
@@ -42,6 +43,8 @@ export function dashboardEnvironment(
     KUBECONFIG: flags.kubeconfig,
     ...(flags.namespace === undefined ? {} : { AGENTPLANE_NAMESPACE: flags.namespace }),
     ...(flags.dataFolder === undefined ? {} : { AGENTPLANE_DATA: flags.dataFolder }),
+    // chats that are begun on the screen talk with the same platform
+    ...(flags.context === undefined ? {} : { AGENTPLANE_CONTEXT: flags.context }),
     ...(flags.rest === undefined
       ? {}
       : { AGENTPLANE_REST_URL: flags.rest.url, AGENTPLANE_REST_KEY_FD: String(KEY_FD) }),

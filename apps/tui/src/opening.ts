@@ -16,7 +16,7 @@ export function dropInput(stdin: NodeJS.ReadStream): void {
 /** Leaves the input to what comes next. @param isRaw the terminal stays as the screen wants it */
 export function takeInput(stdin: NodeJS.ReadStream, isRaw: boolean): void {
   if (!stdin.isTTY) return;
+  // not paused as well: Node would not read on for the listener of the screen
   stdin.removeAllListeners('data');
-  stdin.pause();
   if (!isRaw) stdin.setRawMode(false);
 }

@@ -110,7 +110,7 @@ async function main(): Promise<number> {
     command: browserCommand(process.platform, config),
     copy: (text) => process.stdout.write(copyCode(text)),
   });
-  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor, openUrl, pulse });
+  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor, openUrl, pulse, dataFolder });
   const screen = render(
     <Dashboard
       world={world}

@@ -1,6 +1,10 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { INSTALLATION } from '#lib/data-folder';
 import type { KubeClient } from '#lib/kube';
-import { keyOf } from '#lib/resources';
+import { idOf, keyOf } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import type { Deeds, Outcome } from '../screen/deeds.js';
@@ -23,6 +27,8 @@ export interface KubeDeedsOptions {
   readonly openUrl: Hands['openUrl'];
   /** Undefined on a cluster. */
   readonly pulse: PulsePlace | undefined;
+  /** Undefined where the platform is named by a context. */
+  readonly dataFolder?: string | undefined;
 }
 
 /** Actions of the screen, done by the API server and REST. */
@@ -64,6 +70,30 @@ export class KubeDeeds implements Deeds {
       text = await editObject({ client, ref, key: keyOf(item), editor });
     });
     return { text, isProblem: false };
+  }
+
+  async chat(
+    [item]: readonly Item[],
+    suspend: (run: () => Promise<void>) => Promise<unknown>,
+  ): Promise<Outcome> {
+    const { rest, dataFolder } = this.#options;
+    if (!item) return { text: 'the row no longer exists', isProblem: true };
+    if (!rest)
+      return {
+        text: 'no REST interface is known: start the dashboard with --data or --context',
+        isProblem: true,
+      };
+    const { name } = item.metadata;
+    const program = join(INSTALLATION, 'bin', 'agentplane.js');
+    const place = dataFolder === undefined ? [] : ['--data', dataFolder];
+    let code: number | null = 0;
+    await suspend(async () => {
+      const child = spawn(process.execPath, [program, 'chat', idOf(item) ?? name, ...place], {
+        stdio: 'inherit',
+      });
+      [code] = (await once(child, 'exit')) as [number | null];
+    });
+    return { text: `chat with ${name} ended`, isProblem: code !== 0 };
   }
 
   async *read(

@@ -20,6 +20,8 @@ export interface Deeds {
     items: readonly Item[],
     suspend: (run: () => Promise<void>) => Promise<unknown>,
   ): Promise<Outcome>;
+  /** Talks with the agent of a row. @param suspend gives the terminal away while it runs */
+  chat(items: readonly Item[], suspend: (run: () => Promise<void>) => Promise<unknown>): Promise<Outcome>;
   /** The lines of a text as they come. @param item subject of the text */
   read(view: View, item: Item | undefined, pane: Pane, signal: AbortSignal): AsyncIterable<readonly string[]>;
 }

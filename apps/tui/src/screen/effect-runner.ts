@@ -24,12 +24,14 @@ export function effectRunner(parts: EffectParts): (effect: Effect, session: Sess
       return note(`${effect.text} copied`, false);
     }
     const { view, rows } = cache.of(session);
-    const keys = effect.kind === 'edit' ? [effect.key] : effect.keys;
+    const keys = effect.kind === 'perform' ? effect.keys : [effect.key];
     const items = keys.flatMap((key) => rows.find(key) ?? []);
     const doing =
-      effect.kind === 'edit'
-        ? deeds.edit(view, items, suspend)
-        : deeds.perform(view, effect.action, items, effect.answer);
+      effect.kind === 'perform'
+        ? deeds.perform(view, effect.action, items, effect.answer)
+        : effect.kind === 'edit'
+          ? deeds.edit(view, items, suspend)
+          : deeds.chat(items, suspend);
     doing.then(
       ({ text, isProblem }) => note(text, isProblem),
       (error: unknown) => note(errorText(error), true),

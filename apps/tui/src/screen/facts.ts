@@ -1,4 +1,4 @@
-import { keyOf, keyText, RESOURCES, type Workspace } from '#lib/resources';
+import { type AgentDeployment, idOf, keyOf, keyText, RESOURCES, type Workspace } from '#lib/resources';
 import { type Facts, type Session, topFrame } from '../session/session.js';
 import { sortKeysOf } from '../session/table-keys.js';
 import type { View } from '../views/view.js';
@@ -50,6 +50,11 @@ export function factsOf(
     stepOf: (key) => {
       const item = rows.find(key);
       return item && view.enter?.(item);
+    },
+    addressOf: (key) => {
+      const item = rows.find(key);
+      const { url } = (item as Partial<AgentDeployment> | undefined)?.status ?? {};
+      return url ?? (item && idOf(item)) ?? key.split('/').at(-1) ?? key;
     },
     refusalOf: (name, key) => {
       const action = view.actions.find((one) => one.key === name);

@@ -18,11 +18,11 @@ export function TopBar(props: {
   return (
     <>
       <Box justifyContent="space-between">
-        <Box flexShrink={1}>
+        <Box flexShrink={1} height={1}>
           <Text bold wrap="truncate">{` Agentplane  ${place}`}</Text>
         </Box>
-        <Box flexShrink={0}>
-          <Text dimColor>{` ${now.toISOString().slice(11, 19)} UTC `}</Text>
+        <Box flexShrink={0} height={1}>
+          <Text dimColor wrap="truncate">{` ${now.toISOString().slice(11, 19)} UTC `}</Text>
         </Box>
       </Box>
       {trouble === undefined ? null : <Text color="red" wrap="truncate">{` ${visibleText(trouble)}`}</Text>}

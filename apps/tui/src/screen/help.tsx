@@ -59,14 +59,22 @@ export function Help({
   top: number;
   height: number;
 }): ReactNode {
-  const first = Math.max(0, Math.min(top, lines.length - height));
+  const isWhole = lines.length <= height;
+  const page = isWhole ? height : height - 1;
+  const first = Math.max(0, Math.min(top, lines.length - page));
+  const left = lines.length - first - page;
   return (
     <Box flexDirection="column" height={height}>
-      {lines.slice(first, first + height).map(({ text, isHeading, isDimmed }, at) => (
+      {lines.slice(first, first + page).map(({ text, isHeading, isDimmed }, at) => (
         <Text key={first + at} wrap="truncate" bold={isHeading} dimColor={isDimmed}>
           {text}
         </Text>
       ))}
+      {isWhole ? null : (
+        <Text color="cyan">
+          {left > 0 ? ` ↓ ${left} more lines: j, space` : ' end of the help: k goes up'}
+        </Text>
+      )}
     </Box>
   );
 }

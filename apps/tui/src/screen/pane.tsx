@@ -34,6 +34,22 @@ export function findLines(lines: readonly string[], search: string): readonly nu
   return lines.flatMap((line, at) => (line.toLowerCase().includes(wanted) ? [at] : []));
 }
 
+/** Levels and first words of what programs print about failures. */
+const ERROR = /\b(error|fatal|critical|traceback|panic)\b|\b\w*(Error|Exception):/i;
+
+/** Lines of a log with a text, or about failures; remarks of the dashboard stay. */
+export function filterLines(
+  lines: readonly string[],
+  search: string,
+  isErrorsOnly: boolean,
+): readonly string[] {
+  const wanted = search.toLowerCase();
+  return lines.filter(
+    (line) =>
+      line.startsWith('—') || (line.toLowerCase().includes(wanted) && (!isErrorsOnly || ERROR.test(line))),
+  );
+}
+
 /** A text over the whole screen: title with place and search, its lines, its keys. */
 export function Pane(props: {
   readonly pane: PaneState;
@@ -60,7 +76,7 @@ export function Pane(props: {
         <Text bold color="cyan">
           {visibleText(pane.title)}
         </Text>
-        {`  ${place}${pane.top === 'end' ? ' · following' : ''}${visibleText(search)}`}
+        {`  ${place}${pane.top === 'end' ? ' · following' : ''}${pane.isErrorsOnly ? ' · errors only' : ''}${visibleText(search)}`}
       </Text>
       <Box flexDirection="column" height={page}>
         {lines.slice(first, first + page).map((line, at) => (

@@ -10,7 +10,7 @@ import { columnsOf } from './row-texts.js';
 import { RowsCache } from './rows-cache.js';
 
 /** Views printed without a terminal, each under its own heading. */
-export const PRINTED = ['deployments', 'revisions', 'exports', 'runs'];
+export const PRINTED = ['deployments', 'revisions', 'exports', 'days'];
 const GAP = '  ';
 const LIST_MS = 10_000;
 

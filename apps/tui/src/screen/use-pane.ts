@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import type { Clock } from '#lib/time';
 import { paneOf, type Session } from '../session/session.js';
 import type { Deeds } from './deeds.js';
-import { findLines, layLines } from './pane.js';
+import { filterLines, findLines, layLines } from './pane.js';
 import type { ShownRows } from './rows-cache.js';
 import { useText } from './use-text.js';
 
@@ -28,9 +28,15 @@ export function usePane(
     pane?.text === 'pulse',
   );
   const { isWrapped = false, left = 0, search = '' } = pane ?? {};
+  const isLog = pane !== undefined && ['logs', 'previous'].includes(pane.text);
+  const { isErrorsOnly = false } = pane ?? {};
+  const shown = useMemo(
+    () => (isLog ? filterLines(lines, search, isErrorsOnly) : lines),
+    [lines, isLog, search, isErrorsOnly],
+  );
   const laid = useMemo(
-    () => layLines(lines, { isWrapped, left }, width - 1),
-    [lines, isWrapped, left, width],
+    () => layLines(shown, { isWrapped, left }, width - 1),
+    [shown, isWrapped, left, width],
   );
   const found = useMemo(() => findLines(laid, search), [laid, search]);
   return { laid, lines: laid.length, found };

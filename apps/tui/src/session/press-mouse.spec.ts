@@ -11,6 +11,7 @@ const FACTS: Facts = {
   page: 10,
   columns: 4,
   sortKeys: new Map(),
+  addressOf: () => '',
   stepOf: (key) => ({ kind: 'text', text: 'logs', key }),
   refusalOf: () => undefined,
   namespaces: [],

@@ -16,6 +16,7 @@ const FACTS: Facts = {
   columns: 4,
   sortKeys: new Map([['N', 'NAME']]),
   stepOf: () => undefined,
+  addressOf: (key) => `http://${key}`,
   refusalOf: () => undefined,
   namespaces: ['ws-one', 'ws-two'],
   lines: 100,
@@ -125,7 +126,9 @@ describe('press', () => {
 describe('the tables of keys', () => {
   it('gives each key one meaning', () => {
     for (const view of VIEWS) {
-      const keys = [...view.actions.map(({ key }) => key), ...TABLE_KEYS.flatMap((binding) => binding.keys)];
+      const session = newSession(view.name, 'ws');
+      const offered = TABLE_KEYS.filter(({ isOffered }) => isOffered?.(session) ?? true);
+      const keys = [...view.actions.map(({ key }) => key), ...offered.flatMap((binding) => binding.keys)];
       expect([view.name, keys.filter((key, at) => keys.indexOf(key) !== at)]).toEqual([view.name, []]);
     }
     const inPanes = PANE_KEYS.flatMap(({ keys }) => keys);
@@ -155,6 +158,41 @@ describe('completions', () => {
     ['zzz', []],
   ])('completes %j to %j', (text, expected) => {
     expect(completions(text, FACTS.namespaces)).toEqual(expected);
+  });
+});
+
+describe('history', () => {
+  const views = (keys: readonly string[]): string => {
+    const went = pressAll(start, [':', ...'exports', 'enter', ':', ...'pods', 'enter']).session;
+    return topFrame(pressAll(went, keys).session).view;
+  };
+
+  it.each([
+    [['['], 'exports'],
+    [['[', '['], 'deployments'],
+    [['[', '[', '['], 'deployments'],
+    [['[', '[', ']'], 'exports'],
+    [[']'], 'pods'],
+    [['-'], 'exports'],
+    [['-', '-'], 'pods'],
+  ])('leads by %j to %s', (keys, view) => {
+    expect(views(keys)).toBe(view);
+  });
+});
+
+describe('keys of an agent', () => {
+  it.each<[string, object]>([
+    ['c', { kind: 'chat', key: 'ws/a' }],
+    ['Y', { kind: 'copy', text: 'http://ws/a' }],
+  ])('performs %s', (key, effect) => {
+    expect(pressAll(start, [key]).effect).toEqual(effect);
+  });
+
+  it('leads by t to its traces', () => {
+    expect(topFrame(pressAll(start, ['t']).session)).toMatchObject({
+      view: 'traces',
+      scope: { field: 'project', value: 'a' },
+    });
   });
 });
 

@@ -1,5 +1,13 @@
 import { findView, VIEWS } from '../views/all-views.js';
-import { newFrame, newPane, newSession, type Pressed, type Session, withoutOverlay } from './session.js';
+import {
+  type History,
+  newFrame,
+  newPane,
+  newSession,
+  type Pressed,
+  type Session,
+  withoutOverlay,
+} from './session.js';
 
 const QUIT = ['q', 'q!', 'quit', 'exit'];
 const COMMANDS = ['help', 'pulse', 'quit'];
@@ -46,7 +54,40 @@ export function obey(session: Session, command: string): Pressed {
     };
   const isNamespace = view.name === 'workspaces' && wanted !== undefined;
   if (isNamespace) return { session: switchNamespace(closed, namespace) };
-  return { session: { ...newSession(view.name, namespace), isWide: session.isWide } };
+  const history = visited(session, view.name, namespace);
+  return { session: { ...newSession(view.name, namespace), isWide: session.isWide, history } };
+}
+
+/** Views that are remembered. */
+const MOST_PLACES = 30;
+
+function historyOf({ history, stack: [{ view }], namespace }: Session): History {
+  return history ?? { places: [{ view, namespace }], at: 0 };
+}
+
+/** The history after another view is gone to; what was forward of the present one is forgotten. */
+function visited(session: Session, view: string, namespace: string | undefined): History {
+  const { places, at } = historyOf(session);
+  const kept = [...places.slice(0, at + 1), { view, namespace }].slice(-MOST_PLACES);
+  return { places: kept, at: kept.length - 1 };
+}
+
+function goTo(session: Session, history: History): Session {
+  const place = history.places[history.at];
+  return place ? { ...newSession(place.view, place.namespace), isWide: session.isWide, history } : session;
+}
+
+/** The session at the view before the present one, or after it; the same at the ends. */
+export function travel(session: Session, step: 1 | -1): Session {
+  const { places, at } = historyOf(session);
+  return goTo(session, { places, at: at + step });
+}
+
+/** The session at the view that was gone to last, so that the same key comes back. */
+export function swap(session: Session): Session {
+  const { places, at } = historyOf(session);
+  const last = places[at - 1];
+  return last ? goTo(session, visited(session, last.view, last.namespace)) : session;
 }
 
 /** The same view in another namespace, or in all; the tables below belonged to the former one. */

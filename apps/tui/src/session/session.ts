@@ -31,6 +31,8 @@ export interface Pane {
   readonly isWrapped: boolean;
   readonly search: string;
   readonly isSearching: boolean;
+  /** Of a log only errors. */
+  readonly isErrorsOnly?: boolean;
   /** Age limit of logs in milliseconds; undefined: all that is kept. */
   readonly sinceMs?: number;
 }
@@ -55,6 +57,12 @@ export interface Notice {
   readonly isProblem: boolean;
 }
 
+/** Names of views with the namespace, in the order in which they were gone to, and the place in them. */
+export interface History {
+  readonly places: readonly { readonly view: string; readonly namespace: string | undefined }[];
+  readonly at: number;
+}
+
 /** Everything that keys change. A value: a key makes the next one. */
 export interface Session {
   /** Undefined: all namespaces. */
@@ -63,6 +71,8 @@ export interface Session {
   readonly stack: readonly [Frame, ...Frame[]];
   readonly overlay?: Overlay | undefined;
   readonly isWide: boolean;
+  /** Tables that were gone to by name, for `[` and `]`. */
+  readonly history?: History;
   readonly notice?: Notice | undefined;
 }
 
@@ -75,7 +85,7 @@ export type Effect =
       readonly keys: readonly string[];
       readonly answer: string;
     }
-  | { readonly kind: 'edit'; readonly key: string }
+  | { readonly kind: 'edit' | 'chat'; readonly key: string }
   | { readonly kind: 'copy'; readonly text: string };
 
 export interface Pressed {
@@ -98,6 +108,8 @@ export interface Facts {
   readonly sortKeys: ReadonlyMap<string, string>;
   /** Step that Enter takes from a row. */
   readonly stepOf: (key: string) => Step | undefined;
+  /** The URL of a row, else its id, else its name. */
+  readonly addressOf: (key: string) => string;
   /** Reason why an action of the view cannot be done to a row; undefined when it can. */
   readonly refusalOf: (action: string, key: string) => string | undefined;
   readonly namespaces: readonly string[];

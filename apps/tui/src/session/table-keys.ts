@@ -1,6 +1,6 @@
 import { getView } from '../views/all-views.js';
 import type { TextKind } from '../views/view.js';
-import { switchNamespace } from './prompt.js';
+import { swap, switchNamespace, travel } from './prompt.js';
 import {
   type Facts,
   newFrame,
@@ -58,6 +58,8 @@ function opens(text: TextKind): KeyBinding['press'] {
 function hasText(text: TextKind): (session: Session) => boolean {
   return (session) => getView(topFrame(session).view).texts?.includes(text) ?? false;
 }
+
+const isAgents = (session: Session): boolean => topFrame(session).view === 'deployments';
 
 const isKube = (session: Session): boolean => getView(topFrame(session).view).source.kind === 'kube';
 
@@ -184,7 +186,36 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
   {
     keys: ['c'],
     label: 'c',
+    about: 'chat with the agent; Ctrl-D comes back',
+    short: 'chat',
+    isOffered: isAgents,
+    press: onSelected((session, key) => ({ session, effect: { kind: 'chat', key } })),
+  },
+  {
+    keys: ['t'],
+    label: 't',
+    about: 'traces of the agent',
+    isOffered: isAgents,
+    press: onSelected((session, key) => {
+      const name = key.split('/').at(-1) ?? key;
+      const scope = { title: name, field: 'project', value: name, namespace: undefined };
+      return { session: pushFrame(session, newFrame('traces', scope)) };
+    }),
+  },
+  {
+    keys: ['Y'],
+    label: 'Y',
+    about: 'copy the URL, or the id where there is none (OSC 52)',
+    press: onSelected((session, key, { addressOf }) => ({
+      session,
+      effect: { kind: 'copy', text: addressOf(key) },
+    })),
+  },
+  {
+    keys: ['c'],
+    label: 'c',
     about: 'copy the name (OSC 52)',
+    isOffered: (session) => !isAgents(session),
     press: onSelected((session, key) => ({
       session,
       effect: { kind: 'copy', text: key.split('/').at(-1) ?? key },
@@ -196,6 +227,19 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     label: '^w',
     about: 'more columns, or fewer',
     press: (session) => ({ session: { ...session, isWide: !session.isWide } }),
+  },
+  {
+    keys: ['['],
+    label: '[ ]',
+    about: 'the view that was gone to before, and forward again; - is the last one',
+    press: (session) => ({ session: travel(session, -1) }),
+  },
+  { keys: [']'], label: ']', about: 'forward', press: (session) => ({ session: travel(session, 1) }) },
+  {
+    keys: ['-'],
+    label: '-',
+    about: 'to the last view and back',
+    press: (session) => ({ session: swap(session) }),
   },
   {
     keys: ['0'],

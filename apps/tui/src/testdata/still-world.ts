@@ -106,6 +106,11 @@ export class NotedDeeds implements Deeds {
     return Promise.resolve({ text: 'edited', isProblem: false });
   }
 
+  chat([item]: readonly Item[]): Promise<Outcome> {
+    this.done.push(`chat ${item?.metadata.name ?? ''}`);
+    return Promise.resolve({ text: 'talked', isProblem: false });
+  }
+
   async *read(
     _view: unknown,
     item: Item | undefined,

@@ -21,8 +21,8 @@ const COLUMNS: readonly Column<BulkExportRun>[] = [
 ];
 
 export const EXPORT_RUNS = defineView<BulkExportRun>({
-  name: 'runs',
-  aliases: ['run', 'exportruns', 'bxr', 'bulkexportruns'],
+  name: 'days',
+  aliases: ['day', 'runs', 'run', 'exportruns', 'bxr', 'bulkexportruns'],
   about: 'days of exports, with attempts and errors',
   source: { kind: 'kube', ref: RESOURCES.BulkExportRun },
   state: exportRunState,

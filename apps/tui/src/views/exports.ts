@@ -77,7 +77,7 @@ const EXPORT_COLUMNS: readonly Column<BulkExport>[] = [
   NAME,
   ...PROGRESS_COLUMNS,
   {
-    heading: 'RUNS',
+    heading: 'DAYS',
     cell: ({ status }) =>
       status?.runs === undefined ? '' : `${status.runs.completed ?? 0}/${status.runs.total}`,
     align: 'right',
@@ -100,7 +100,7 @@ export const EXPORTS = defineView<BulkExport>({
   order: exportRank,
   enter: ({ metadata: { name, namespace } }) => ({
     kind: 'view',
-    view: 'runs',
+    view: 'days',
     scope: { title: name, field: 'export', value: name, namespace },
   }),
   actions: [

@@ -26,6 +26,11 @@ export interface TraceItem extends Item {
     readonly total_tokens: number;
     readonly total_cost: string | null;
     readonly error: string | null;
+    readonly thread_id: string | null;
+    readonly project: string;
+    /** First lines of what was asked and answered. */
+    readonly asked: string;
+    readonly answered: string;
   };
 }
 
@@ -73,12 +78,21 @@ function seconds(latency: number | null): string {
 export const TRACES = defineView<TraceItem>({
   name: 'traces',
   aliases: ['trace', 'tr'],
-  about: 'the newest traces; Enter shows one as a tree',
+  about: 'the newest 100 traces; Enter shows one as a tree',
+  fields: { thread: ({ run }) => run.thread_id ?? undefined },
   source: { kind: 'rest', name: 'traces' },
   state: traceState,
   columns: [
-    { heading: 'NAME', cell: ({ run }) => run.name },
-    { heading: 'STARTED', cell: ({ run }) => run.start_time.slice(0, 19).replace('T', ' ') },
+    { heading: 'INPUT', cell: ({ run }) => run.asked || run.name },
+    {
+      heading: 'AGE',
+      cell: ({ run }, { now }) => age(run.start_time, now),
+      rank: ({ run }) => -Date.parse(run.start_time),
+      align: 'right',
+      isLive: true,
+    },
+    { heading: 'ANSWER', cell: ({ run }) => run.answered },
+    { heading: 'PROJECT', cell: ({ run }) => run.project },
     {
       heading: 'TIME',
       cell: ({ run }) => seconds(run.latency),
@@ -97,6 +111,9 @@ export const TRACES = defineView<TraceItem>({
       rank: ({ run }) => -Number(run.total_cost ?? 0),
       align: 'right',
     },
+    { heading: 'NAME', cell: ({ run }) => run.name, isWide: true },
+    { heading: 'THREAD', cell: ({ run }) => run.thread_id ?? '', isWide: true },
+    { heading: 'STARTED', cell: ({ run }) => run.start_time.slice(0, 19).replace('T', ' '), isWide: true },
     { heading: 'TYPE', cell: ({ run }) => run.run_type, isWide: true },
     { ...NAME, heading: 'ID', isWide: true },
   ],

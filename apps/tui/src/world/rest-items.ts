@@ -2,6 +2,8 @@ import type { Change } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
+import { answerLine, askedLine } from '#lib/trace-tree';
+import type { TraceItem } from '../views/rest-views.js';
 import type { Item, RestList } from './items.js';
 import type { StoppableItems } from './kube-world.js';
 
@@ -17,6 +19,8 @@ const SELECTED = [
   'total_tokens',
   'total_cost',
   'error',
+  'session_id',
+  'thread_id',
 ];
 
 interface KeyRow {
@@ -25,7 +29,30 @@ interface KeyRow {
   readonly name?: string;
 }
 
-const LISTS: Readonly<Record<RestList, (rest: RestRequests) => Promise<readonly Item[]>>> = {
+interface Project {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface Page<T> {
+  readonly runs: readonly T[];
+}
+
+type TraceRow = Omit<TraceItem['run'], 'project' | 'asked' | 'answered'> & {
+  readonly id: string;
+  readonly session_id: string;
+};
+
+interface ValuesRow {
+  readonly id: string;
+  readonly inputs: unknown;
+  readonly outputs: unknown;
+}
+
+/** A trace as it was read before. */
+type Before = (id: string) => TraceItem | undefined;
+
+const LISTS: Readonly<Record<RestList, (rest: RestRequests, before: Before) => Promise<readonly Item[]>>> = {
   keys: async (rest) => {
     const keys = await rest.request<readonly KeyRow[]>('GET', '/api/v1/api-key?include_revoked=false');
     return keys.map((key) => ({
@@ -33,16 +60,38 @@ const LISTS: Readonly<Record<RestList, (rest: RestRequests) => Promise<readonly 
       key: { ...key, name: key.name ?? key.description ?? '' },
     }));
   },
-  traces: async (rest) => {
+  traces: async (rest, before) => {
     const wanted = { is_root: true, select: SELECTED, limit: MOST_TRACES };
-    const { runs } = await rest.request<{ readonly runs: readonly { readonly id: string }[] }>(
-      'POST',
-      '/runs/query',
-      wanted,
-    );
-    return runs.map((run) => ({ metadata: { name: run.id }, run }));
+    const { runs } = await rest.request<Page<TraceRow>>('POST', '/runs/query', wanted);
+    const fresh = runs.filter(({ id, status }) => {
+      const former = before(id)?.run;
+      return former === undefined || former.status !== status;
+    });
+    // values are large: each is read once
+    const ids = fresh.map(({ id }) => id);
+    const values = await readValues(rest, ids);
+    const projects =
+      ids.length === 0 ? [] : await rest.request<readonly Project[]>('GET', '/sessions?limit=100');
+    return runs.map((run): TraceItem => {
+      const former = before(run.id)?.run;
+      const own = values.get(run.id);
+      const project = projects.find(({ id }) => id === run.session_id)?.name ?? former?.project ?? '';
+      const asked = own ? askedLine(own.inputs) : (former?.asked ?? '');
+      const answered = own ? answerLine(own.outputs) : (former?.answered ?? '');
+      return { metadata: { name: run.id }, run: { ...run, project, asked, answered } };
+    });
   },
 };
+
+async function readValues(
+  rest: RestRequests,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, ValuesRow>> {
+  if (ids.length === 0) return new Map();
+  const wanted = { id: ids, select: ['id', 'inputs', 'outputs'], limit: MOST_TRACES };
+  const { runs } = await rest.request<Page<ValuesRow>>('POST', '/runs/query', wanted);
+  return new Map(runs.map((run) => [run.id, run]));
+}
 
 /** A list of REST, read again every few seconds while a view shows it. */
 export class RestItems implements StoppableItems {
@@ -88,7 +137,7 @@ export class RestItems implements StoppableItems {
   async #read(): Promise<void> {
     this.#isReading = true;
     try {
-      this.#take(await LISTS[this.#name](this.#rest));
+      this.#take(await LISTS[this.#name](this.#rest, (id) => this.#items.get(id) as TraceItem | undefined));
       this.problem = undefined;
     } catch (error) {
       this.problem = errorText(error);
