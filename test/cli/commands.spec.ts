@@ -577,11 +577,8 @@ describe('agentplane with a platform', () => {
         },
       ]);
       const listed = await run('traces', 'list', '--project', project);
-      expect(listed).toMatch(
-        new RegExp(
-          `^AGE +STATUS +INPUT +ANSWER +PROJECT.*\n\\S+ +success +why.*${project}.* 2.00 s.*${trace}`,
-        ),
-      );
+      expect(listed).toMatch(/^AGE +STATUS +INPUT +ANSWER +PROJECT.*\n\S+ +success +why.* 2\.00 s/);
+      expect(listed).toContain(trace);
       expect(listed.trim().split('\n')).toHaveLength(2);
       const filter = 'gt(total_tokens, 6)';
       const words = ['traces', 'list', '--project', project, '--children', '--errors', '--filter', filter];

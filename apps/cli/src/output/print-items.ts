@@ -32,7 +32,7 @@ function widthOf({ heading, cells }: Filled): number {
 }
 
 /** The columns that a terminal has place for, with long texts cut. @param width undefined: no terminal */
-export function fit(columns: readonly Filled[], width: number | undefined): readonly Filled[] {
+function fit(columns: readonly Filled[], width: number | undefined): readonly Filled[] {
   const texts = columns.filter(({ isCut }) => isCut);
   if (texts.length === 0) return columns;
   const fixed = columns.filter(({ isCut }) => !isCut);

@@ -31,7 +31,7 @@ export interface Pane {
   readonly isWrapped: boolean;
   readonly search: string;
   readonly isSearching: boolean;
-  /** Of a log only errors. */
+  /** True when a log shows errors alone. */
   readonly isErrorsOnly?: boolean;
   /** Age limit of logs in milliseconds; undefined: all that is kept. */
   readonly sinceMs?: number;

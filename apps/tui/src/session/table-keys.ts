@@ -231,7 +231,7 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
   {
     keys: ['['],
     label: '[ ]',
-    about: 'the view that was gone to before, and forward again; - is the last one',
+    about: 'the view before this one, and forward again',
     press: (session) => ({ session: travel(session, -1) }),
   },
   { keys: [']'], label: ']', about: 'forward', press: (session) => ({ session: travel(session, 1) }) },

@@ -1,5 +1,5 @@
 import type { ShownState } from '#lib/resources';
-import type { Item } from '../world/items.js';
+import type { Item, TraceItem } from '../world/items.js';
 import { age } from '../render/quantity.js';
 import { NAME } from './standard-columns.js';
 import { defineView } from './view.js';
@@ -12,25 +12,6 @@ export interface KeyItem extends Item {
     readonly created_at: string;
     readonly expires_at: string | null;
     readonly last_used_at?: string | null;
-  };
-}
-
-/** The root run of a trace; its name as an item is its id. */
-export interface TraceItem extends Item {
-  readonly run: {
-    readonly name: string;
-    readonly run_type: string;
-    readonly status: 'pending' | 'success' | 'error' | 'interrupted';
-    readonly start_time: string;
-    readonly latency: number | null;
-    readonly total_tokens: number;
-    readonly total_cost: string | null;
-    readonly error: string | null;
-    readonly thread_id: string | null;
-    readonly project: string;
-    /** First lines of what was asked and answered. */
-    readonly asked: string;
-    readonly answered: string;
   };
 }
 

@@ -33,3 +33,22 @@ export interface World {
   /** @param namespace undefined: all that the user may read */
   itemsOf(source: Source, namespace: string | undefined): Items;
 }
+
+/** The root run of a trace; its name as an item is its id. */
+export interface TraceItem extends Item {
+  readonly run: {
+    readonly name: string;
+    readonly run_type: string;
+    readonly status: 'pending' | 'success' | 'error' | 'interrupted';
+    readonly start_time: string;
+    readonly latency: number | null;
+    readonly total_tokens: number;
+    readonly total_cost: string | null;
+    readonly error: string | null;
+    readonly thread_id: string | null;
+    readonly project: string;
+    /** First lines of what was asked and answered. */
+    readonly asked: string;
+    readonly answered: string;
+  };
+}

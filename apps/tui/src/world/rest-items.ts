@@ -3,8 +3,7 @@ import { errorText } from '#lib/errors';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { answerLine, askedLine } from '#lib/trace-tree';
-import type { TraceItem } from '../views/rest-views.js';
-import type { Item, RestList } from './items.js';
+import type { Item, RestList, TraceItem } from './items.js';
 import type { StoppableItems } from './kube-world.js';
 
 const READ_MS = 3_000;
