@@ -368,11 +368,24 @@ if (!binary) leaveOut('helm');
             { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10'] } },
           ],
         },
+        // which has the uploaded archives
+        {
+          ports: [{ port: 'http', protocol: 'TCP' }],
+          to: [
+            expect.objectContaining({
+              podSelector: {
+                matchLabels: expect.objectContaining({ 'app.kubernetes.io/component': 'api' }) as object,
+              },
+            }),
+          ],
+        },
         { to: [{ ipBlock: { cidr: '10.1.2.3/32' } }], ports: [{ port: 443, protocol: 'TCP' }] },
       ],
     });
     const builds = { enabled: true, registry: 'r.example.com/x', dns: [] };
-    expect(policyOf({ ...DATABASE, builds })?.spec).toMatchObject({ egress: [{ ports: DNS }, {}] });
+    expect(policyOf({ ...DATABASE, builds })?.spec).toMatchObject({
+      egress: [{ ports: DNS }, {}, {}],
+    });
     expect(JSON.stringify(policyOf({ ...DATABASE, builds }))).not.toContain('kube-system');
   });
 

@@ -133,7 +133,7 @@ export function attackRest(arena: FindArena): void {
       // by the signature of its body
       secret.push('POST /v1/integrations/git_host/{integration_id}/webhook/{tenant_id}');
       // by a token that is signed for one attachment, or a random one that opens one trace
-      secret.push('GET /attachments/{token}');
+      secret.push('GET /attachments/{token}', 'PUT /uploads/{token}');
       secret.push(
         ...['GET run/{run_id}', 'POST runs/query'].map((route) =>
           route.replace(' ', ' /api/v2/public/{share_token}/'),

@@ -282,6 +282,15 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /v2/deployments/{deployment_id}/logs': { query: 'tail=10' },
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': { query: 'tail=10' },
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': NOTHING,
+  'POST /v2/deployments/{deployment_id}/upload-url': { bodies: () => [{}] },
+  'POST /v2/deployments/{deployment_id}/push-token': { bodies: () => [{}] },
+  'GET /v2/deployments/{deployment_id}/archives/{archive_id}': {
+    path: () => ({ archive_id: randomUUID() }),
+  },
+  'PUT /uploads/{token}': { path: () => ({ token: 'A'.repeat(115) }) },
+  'POST /v1/projects/{deployment_id}/deploy_logs': { bodies: () => [{}] },
+  'POST /v1/projects/{deployment_id}/revisions/{revision_id}/deploy_logs': { bodies: () => [{}] },
+  'POST /v1/projects/{deployment_id}/revisions/{revision_id}/build_logs': { bodies: () => [{}] },
   'GET /v1/integrations/git_host/install': NOTHING,
   'POST /v1/integrations/git_host': {
     bodies: () => [{ name: 'attack', host: 'example.org', token: 'attack' }],

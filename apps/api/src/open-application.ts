@@ -94,7 +94,10 @@ export async function openApplication(
   hosts.follow(application.get(AgentRoutes, { strict: false }));
   // the server of the deployment limits the clients of requests that are routed to it
   const concerns = (request: IncomingMessage): boolean => !hosts.mayUpgrade(request);
-  limitServer(server.server, { limits, concerns, onCut: recordCuts(log, 'api') });
+  // an archive is stored as it comes, and may be large
+  const limitsOf = ({ url }: IncomingMessage): ServerLimits | undefined =>
+    url?.startsWith('/uploads/') ? { ...limits, bodyTotalMs: SERVER_LIMITS.bodyTotalMs } : undefined;
+  limitServer(server.server, { limits, limitsOf, concerns, onCut: recordCuts(log, 'api') });
   observeRequests(server);
   guardServer(server);
   allowPages(server, config.corsOrigins);

@@ -1,9 +1,16 @@
 import { type Config, integer, optionalText, text } from '#lib/config';
 
 export const CONFIG = {
-  repository: text('AGENTPLANE_BUILD_REPOSITORY', 'git repository, an https URL'),
-  commit: text('AGENTPLANE_BUILD_COMMIT', 'id of the commit that is built'),
-  graphConfig: text('AGENTPLANE_BUILD_GRAPH_CONFIG', 'path of the graph configuration in the repository'),
+  repository: optionalText(
+    'AGENTPLANE_BUILD_REPOSITORY',
+    'git repository, an https URL; absent with an archive',
+  ),
+  commit: optionalText('AGENTPLANE_BUILD_COMMIT', 'id of the commit that is built; absent with an archive'),
+  archive: optionalText(
+    'AGENTPLANE_BUILD_ARCHIVE',
+    'URL of the tar.gz that is built instead of a repository',
+  ),
+  graphConfig: text('AGENTPLANE_BUILD_GRAPH_CONFIG', 'path of the graph configuration in the source'),
   installCommand: optionalText('AGENTPLANE_BUILD_INSTALL', 'run in the root; else the lock file decides'),
   buildCommand: optionalText('AGENTPLANE_BUILD_COMMAND', 'run in the folder of the graph configuration'),
   imageMegabytes: integer(
@@ -15,14 +22,21 @@ export const CONFIG = {
     },
   ),
   username: text('AGENTPLANE_GIT_USERNAME', 'user of the token', { fallback: 'x-access-token' }),
-  token: optionalText('AGENTPLANE_GIT_TOKEN', 'token of the integration; for fetching alone', {
-    secret: true,
-  }),
+  token: optionalText(
+    'AGENTPLANE_GIT_TOKEN',
+    'token of the integration, or key for the archive; for fetching alone',
+    {
+      secret: true,
+    },
+  ),
   ca: optionalText('AGENTPLANE_GIT_CA', 'PEM of a certificate that the git host is trusted by'),
   terminationMessagePath: text('TERMINATION_MESSAGE_PATH', 'file for the reason of a failure', {
     fallback: '/dev/termination-log',
   }),
 };
+
+/** Maximum number of entries of a result; empty files take no bytes, and fill a disk as well. */
+export const MAX_ENTRIES = 200_000;
 
 export type BuilderConfig = Config<typeof CONFIG>;
 

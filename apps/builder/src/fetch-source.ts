@@ -32,6 +32,14 @@ export function sourceFolder(): string {
   return join(process.cwd(), 'source');
 }
 
+/** The same folder without content: an attempt that was cut short may have left some. */
+export function emptySourceFolder(): string {
+  const folder = sourceFolder();
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode: 0o700 });
+  return folder;
+}
+
 function environmentOf({ username, token, ca }: BuilderConfig): Readonly<Record<string, string>> {
   const own = join(process.cwd(), '.build');
   mkdirSync(own, { recursive: true, mode: 0o700 });
@@ -89,40 +97,36 @@ class Git {
  * the graph configuration
  */
 export async function fetchSource(config: BuilderConfig, signal: AbortSignal): Promise<void> {
-  const folder = sourceFolder();
-  rmSync(folder, { recursive: true, force: true }); // an attempt that was cut short may have left it
-  mkdirSync(folder, { mode: 0o700 });
+  const { repository, commit } = config;
+  if (repository === undefined || commit === undefined)
+    throw new BuildError('the build names neither a commit nor an archive');
+  const folder = emptySourceFolder();
   const git = new Git(folder, config, signal);
-  print(`fetching ${config.commit} of ${config.repository}`);
+  print(`fetching ${commit} of ${repository}`);
   await git.run(['init', '-q'], 'making the checkout');
   await git.run(
-    [
-      'fetch',
-      '-q',
-      '--depth',
-      '1',
-      '--no-tags',
-      '--no-recurse-submodules',
-      '--',
-      config.repository,
-      config.commit,
-    ],
-    `fetching ${config.repository}`,
+    ['fetch', '-q', '--depth', '1', '--no-tags', '--no-recurse-submodules', '--', repository, commit],
+    `fetching ${repository}`,
   );
   await refuseIncomplete((args, what) => git.run(args, what));
   await git.run(['checkout', '-q', '--detach', 'FETCH_HEAD'], 'checking out');
-  requireGraphConfig(folder, config);
+  requireGraphConfig(folder, config, 'the repository');
   print('fetched');
 }
 
-function requireGraphConfig(folder: string, { graphConfig }: BuilderConfig): void {
+/** @throws BuildError when the graph configuration is missing, or is a link out of the source */
+export function requireGraphConfig(
+  folder: string,
+  { graphConfig }: Pick<BuilderConfig, 'graphConfig'>,
+  where: string,
+): void {
   const path = join(folder, graphConfig);
   if (!existsSync(path)) {
     const found = readdirSync(folder).filter((name) => name !== '.git');
     throw new BuildError(
-      `${graphConfig} does not exist in the repository; its root has ${found.sort().slice(0, 20).join(', ') || 'no files'}: correct graph_config_path`,
+      `${graphConfig} does not exist in ${where}; its root has ${found.sort().slice(0, 20).join(', ') || 'no files'}: correct graph_config_path`,
     );
   }
   if (relative(realpathSync(folder), realpathSync(path)).startsWith('..'))
-    throw new BuildError(`${graphConfig} is a link that leaves the repository`);
+    throw new BuildError(`${graphConfig} is a link that leaves ${where}`);
 }

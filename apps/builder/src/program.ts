@@ -9,6 +9,7 @@ import { BuildError } from './build-error.js';
 import { buildSource } from './build-source.js';
 import { CONFIG, type BuilderConfig, maxFolderBytes } from './config.js';
 import { spaceOf } from './disk-space.js';
+import { fetchArchive } from './fetch-archive.js';
 import { endGroup } from './end-group.js';
 import { fetchSource } from './fetch-source.js';
 import { withinBound } from './folder-bound.js';
@@ -20,7 +21,7 @@ import type { WatchedDisk } from './watched-disk.js';
 
 /** The containers of a build's pod, by the argument of each. */
 const STEPS: Readonly<Record<string, Step>> = {
-  fetch: { perform: fetchSource, maxBytes: maxFolderBytes },
+  fetch: { perform: fetchGiven, maxBytes: maxFolderBytes },
   build: { perform: buildSource, maxBytes: maxFolderBytes },
   push: { perform: pushSource, maxBytes: maxPushBytes },
 };
@@ -54,6 +55,13 @@ runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
     context.stop(EXIT.failed, message);
   }
 });
+
+/** The only step in which builds from git and from archives differ. */
+function fetchGiven(config: BuilderConfig, signal: AbortSignal): Promise<void> {
+  return config.archive === undefined
+    ? fetchSource(config, signal)
+    : fetchArchive({ ...config, archive: config.archive }, signal);
+}
 
 /** Commands write where they like: `/tmp` may be another disk. */
 function disksOf(folder: string): readonly WatchedDisk[] {

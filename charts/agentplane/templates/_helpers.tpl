@@ -200,15 +200,20 @@ annotations:
     {{- end }}
 {{- end }}
 
-{{- /* what agents reach besides their workspace and the database */}}
-{{- define "agentplane.agentEgress" -}}
-{{ include "agentplane.publicEgress" .Values.builds }}
+{{- /* egress rule of what reaches the api from another namespace */}}
+{{- define "agentplane.apiEgress" -}}
 - ports: [{ port: http, protocol: TCP }]
   to:
     - namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: {{ .Release.Namespace }} } }
       podSelector:
         matchLabels:
           {{- include "agentplane.selector" (dict "root" . "component" "api") | nindent 10 }}
+{{- end }}
+
+{{- /* what agents reach besides their workspace and the database */}}
+{{- define "agentplane.agentEgress" -}}
+{{ include "agentplane.publicEgress" .Values.builds }}
+{{ include "agentplane.apiEgress" . }}
 {{- with .Values.agents.egress }}
 {{ toYaml . }}
 {{- end }}

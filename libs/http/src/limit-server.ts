@@ -24,6 +24,8 @@ export interface Cut {
 
 export interface LimitOptions {
   readonly limits?: ServerLimits;
+  /** Limits of one request, where it has others. */
+  readonly limitsOf?: (request: IncomingMessage) => ServerLimits | undefined;
   readonly clock?: Clock;
   /** True when the clients of a request are limited here; all are by default. */
   readonly concerns?: (request: IncomingMessage) => boolean;
@@ -50,7 +52,7 @@ const LATE_CHECKS = 2;
  * connection that became something else (`Upgrade`) may last as long as they like.
  */
 export function limitServer(server: Server | TlsServer, options: LimitOptions = {}): void {
-  const { limits = SERVER_LIMITS, clock = systemClock, concerns = () => true, onCut } = options;
+  const { limits = SERVER_LIMITS, clock = systemClock, limitsOf, concerns = () => true, onCut } = options;
   const exchanges = new Set<Exchange>();
   boundPipelining(server, (request, reason) => {
     onCut?.({ kind: 'unanswered', reason, ...lineOf(request) });
@@ -59,8 +61,9 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
 
   function look(exchange: Exchange, nowMs: number): void {
     const { request, response, body, answer } = exchange;
-    const stalledBody = body.look(nowMs, limits);
-    const stalledAnswer = stalledBody === undefined ? answer.look(nowMs, limits) : undefined;
+    const own = limitsOf?.(request) ?? limits;
+    const stalledBody = body.look(nowMs, own);
+    const stalledAnswer = stalledBody === undefined ? answer.look(nowMs, own) : undefined;
     const reason = stalledBody ?? stalledAnswer;
     if (reason === undefined) return;
     exchanges.delete(exchange);

@@ -53,6 +53,24 @@ const order = (job: Job): readonly (readonly string[])[] =>
 describe('buildGitJob on one machine', () => {
   const job = buildGitJob(build, MACHINE);
 
+  it('fetches an archive with the key of its deployment, in the first container', () => {
+    const { git: _git, ...spec } = revision.spec;
+    const path = 'deployments/a/archives/b';
+    const archive = { path, graphConfigPath: 'sub/langgraph.json', buildCommand: 'make' };
+    const of = { ...revision, spec: { ...spec, archive } };
+    const made = buildGitJob({ ...build, revision: of, commit: undefined }, MACHINE);
+    expect(named(made, 'build')?.env).toEqual(
+      expect.arrayContaining([
+        { name: 'AGENTPLANE_BUILD_ARCHIVE', value: `http://api/v2/${path}` },
+        { name: 'AGENTPLANE_BUILD_GRAPH_CONFIG', value: 'sub/langgraph.json' },
+        { name: 'AGENTPLANE_BUILD_COMMAND', value: 'make' },
+      ]),
+    );
+    expect(variables(named(made, 'fetch'))).toContain('AGENTPLANE_GIT_TOKEN');
+    expect(variables(named(made, 'build'))).not.toContain('AGENTPLANE_GIT_TOKEN');
+    expect(variables(named(made, 'build'))).not.toContain('AGENTPLANE_BUILD_COMMIT');
+  });
+
   it('lies beside its revision, which owns it', () => {
     expect(job.metadata).toMatchObject({ name: 'a-00001-build', namespace: 'ws-x' });
     expect(job.metadata.ownerReferences).toMatchObject([{ kind: 'AgentRevision', name: 'a-00001' }]);

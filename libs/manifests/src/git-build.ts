@@ -11,13 +11,14 @@ import {
   RESOURCES,
   type Secret,
 } from '#lib/resources';
+import { buildInput } from './deployment-source.js';
 import { gitBuildPlace, type ImageRegistry } from './git-build-place.js';
 import { type BuildSteps, clusterPod, machinePod } from './git-build-pod.js';
 import type { PlatformSettings } from './platform-settings.js';
 import type { ContainerOutput } from './revision-output.js';
 import { revisionLabels } from './revision-workload.js';
 
-/** Login for git; empty for public repositories. */
+/** Login for git, empty for public repositories; for archives the deployment's own key. */
 export interface GitLogin {
   readonly username?: string;
   readonly token?: string;
@@ -27,7 +28,8 @@ export interface GitLogin {
 
 export interface GitBuild {
   readonly revision: AgentRevision;
-  readonly commit: string;
+  /** Id of the commit; absent for archives. */
+  readonly commit?: string | undefined;
   readonly timeoutMs: number;
   readonly memoryMb: number;
   /** The largest result, megabytes. */
@@ -52,7 +54,7 @@ const LOGIN_VARIABLES: Readonly<Record<string, keyof GitLogin>> = {
 const KEPT_SECONDS = 7_200;
 
 /**
- * The Job that builds a revision from git. Containers run one after another: the first has the token and runs
+ * The Job that builds a revision. Containers run one after another: the first has the token and runs
  * nothing of the repository, the second the other way round, and on a cluster a third pushes the result. None
  * has a token of the API.
  */
@@ -61,7 +63,7 @@ export function buildGitJob(build: GitBuild, settings: PlatformSettings): Job {
   const metadata = metadataOf(revision, images);
   const limits = { memory: `${build.memoryMb}Mi` };
   const resources = { requests: { cpu: '500m', memory: '512Mi' }, limits };
-  const env = settingsOf(build);
+  const env = settingsOf(build, settings);
   const steps: BuildSteps = {
     fetch: {
       name: 'fetch',
@@ -130,20 +132,19 @@ export function buildGitOutput(
   };
 }
 
-function settingsOf({
-  revision,
-  commit,
-  imageMb,
-  registry,
-  pythonIndex,
-}: GitBuild): readonly EnvironmentVariable[] {
-  const { git } = revision.spec;
+function settingsOf(
+  { revision, commit, imageMb, registry, pythonIndex }: GitBuild,
+  { apiUrl }: PlatformSettings,
+): readonly EnvironmentVariable[] {
+  const { git, archive } = revision.spec;
+  const input = buildInput(revision);
   const values: Readonly<Record<string, string | undefined>> = {
     AGENTPLANE_BUILD_REPOSITORY: git?.repoUrl,
     AGENTPLANE_BUILD_COMMIT: commit,
-    AGENTPLANE_BUILD_GRAPH_CONFIG: git?.graphConfigPath,
-    AGENTPLANE_BUILD_INSTALL: git?.installCommand,
-    AGENTPLANE_BUILD_COMMAND: git?.buildCommand,
+    AGENTPLANE_BUILD_ARCHIVE: archive && `${apiUrl}/v2/${archive.path}`,
+    AGENTPLANE_BUILD_GRAPH_CONFIG: input?.graphConfigPath,
+    AGENTPLANE_BUILD_INSTALL: input?.installCommand,
+    AGENTPLANE_BUILD_COMMAND: input?.buildCommand,
     AGENTPLANE_BUILD_IMAGE_MB: String(imageMb),
     npm_config_registry: registry,
     YARN_NPM_REGISTRY_SERVER: registry,

@@ -5,6 +5,7 @@ import {
   type SourceConfig,
 } from '#lib/resources';
 import { DATABASE_SERVER_FIELDS } from './database-server.js';
+import { isBuiltSource } from './deployment-source.js';
 import { isPlacementField } from './pod-placement.js';
 import { maySleep, queueRange, wantedReplicas } from './revision-workload.js';
 import { isPlatformName } from './user-metadata.js';
@@ -71,8 +72,8 @@ export function ignoredFields(
       .sort()
       .flatMap((name) => judged(name as keyof ResourceSpec, resourceSpec, surroundings)),
     ...(deploymentType === undefined || source === 'git_host' ? [] : [NO_SIZE]),
-    ...(installCommand === undefined || source === 'git_host' ? [] : [ofSource('installCommand')]),
-    ...(buildCommand === undefined || source === 'git_host' ? [] : [ofSource('buildCommand')]),
+    ...(installCommand === undefined || isBuiltSource(source) ? [] : [ofSource('installCommand')]),
+    ...(buildCommand === undefined || isBuiltSource(source) ? [] : [ofSource('buildCommand')]),
   ];
 }
 

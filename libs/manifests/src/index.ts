@@ -76,6 +76,7 @@ export { buildApiBindings } from './api-bindings.js';
 export { type AgentDefaults, parseAgentPlacement, parsePodPlacement } from './pod-placement.js';
 export { buildRevisionOutput, type ContainerOutput } from './revision-output.js';
 export { gitBuildPlace, type ImageRegistry, imageRepository, revisionOfBuild } from './git-build-place.js';
+export { awaitedSource, buildInput, DEFAULT_GRAPH_CONFIG, isBuiltSource } from './deployment-source.js';
 export { buildGitJob, buildGitOutput, buildGitSecret, type GitBuild, type GitLogin } from './git-build.js';
 export {
   formatGitIntegration,

@@ -12,6 +12,7 @@ import {
   type Probe,
 } from '#lib/resources';
 import { addressOf } from './address-of.js';
+import { isBuiltSource } from './deployment-source.js';
 import { idleToken } from './idle-token.js';
 import { CONTAINER_SECURITY, platformLabels, agentPodSecurity } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
@@ -261,7 +262,7 @@ function pullSecretsPart(
   { buildPullSecret }: PlatformSettings,
 ): Pick<PodSpec, 'imagePullSecrets'> {
   const { imagePullSecrets } = resourceSpec ?? {};
-  if (source !== 'git_host' || buildPullSecret === undefined)
+  if (!isBuiltSource(source) || buildPullSecret === undefined)
     return imagePullSecrets ? { imagePullSecrets } : {};
   const others = (imagePullSecrets ?? []).filter(({ name }) => name !== buildPullSecret);
   return { imagePullSecrets: [...others, { name: buildPullSecret }] };

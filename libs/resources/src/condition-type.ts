@@ -77,6 +77,8 @@ export const REASON = {
   notOurs: 'NotOurs',
   listenerMissing: 'ListenerMissing',
   noRevision: 'NoRevision',
+  /** The deployment names no image and no archive yet. */
+  awaitingSource: 'AwaitingSource',
   revisionMissing: 'RevisionMissing',
   workspaceMissing: 'WorkspaceMissing',
   noEffect: 'NoEffect',
@@ -109,7 +111,7 @@ export const REASON = {
   invalidWorkload: 'InvalidWorkload',
   podRefused: 'PodRefused',
   newerRevision: 'NewerRevision',
-  // AgentRevision that is built from git
+  // AgentRevision that is built
   /** Queued behind other builds. */
   buildQueued: 'BuildQueued',
   awaitingBuild: 'AwaitingBuild',

@@ -107,6 +107,8 @@ export type { BulkExport, BulkExportSpec, BulkExportStatus } from './generated/b
 export type { Listener, ListenerSpec, ListenerStatus } from './generated/listener.js';
 export { API_VERSION, RESOURCES } from './generated/resource-table.js';
 export type {
+  ArchiveSource,
+  GitSource,
   AgentPlacement,
   Condition,
   Container,

@@ -4,6 +4,7 @@ export type {
   NewAttachment,
   StoredAttachment,
 } from './attachment/attachments.js';
+export type { SourcePlace, SourceArchives } from './attachment/source-archives.js';
 export type { ApiKeyRecord, ApiKeys, NewApiKey } from './key/api-keys.js';
 export {
   DATA_TYPES,

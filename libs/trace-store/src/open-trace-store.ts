@@ -2,6 +2,7 @@ import { Admission } from '#lib/admission';
 import { migrate, openPool, type Pool } from '#lib/postgres';
 import { metrics } from '#lib/telemetry';
 import { AttachmentTable } from './attachment/attachment-table.js';
+import { SourceArchiveTable } from './attachment/source-archives.js';
 import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
@@ -150,6 +151,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       takeUnused: AT_ONCE,
       forget: AT_ONCE,
     }),
+    sourceArchives: inTurns(new SourceArchiveTable(pool), turns, { aged: AT_ONCE }),
     ...datasets(pool, turns, options),
     shares: inTurns(new ShareTable(pool), turns, { open: LINKS }),
     retention: inTurns<Retention>(

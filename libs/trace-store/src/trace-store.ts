@@ -1,4 +1,5 @@
 import type { Attachments } from './attachment/attachments.js';
+import type { SourceArchives } from './attachment/source-archives.js';
 import type { IngestResult } from './ingestion/ingest-result.js';
 import type { PriceApplications } from './repricing/price-application.js';
 import type { ModelPrice, ModelPrices } from './price/model-price.js';
@@ -104,6 +105,7 @@ export interface TraceStore {
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
   readonly attachments: Attachments;
+  readonly sourceArchives: SourceArchives;
   readonly datasets: Datasets;
   readonly datasetVersions: DatasetVersions;
   readonly examples: Examples;

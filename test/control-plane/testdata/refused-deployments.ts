@@ -18,6 +18,7 @@ interface RefusedChange {
 }
 
 const ID = '11111111-1111-4111-8111-111111111111';
+const ARCHIVE = `deployments/${ID}/archives/${ID}`;
 const OTHER_ID = '22222222-2222-4222-8222-222222222222';
 
 const image = (sourceConfig: object = {}, source = 'external_image') => ({
@@ -138,21 +139,28 @@ export const MANIFESTS: readonly RefusedManifest[] = [
   {
     what: 'a graph configuration of an image',
     spec: { ...image(), sourceRevisionConfig: { imageUri: 'i', graphConfigPath: 'langgraph.json' } },
-    message: 'sourceRevisionConfig.graphConfigPath is only for source git_host',
+    message: 'sourceRevisionConfig.graphConfigPath is only for sources git_host and internal_source',
   },
   {
     what: 'no image',
     spec: { source: 'external_image' },
     accepted: image(),
-    message:
-      'sourceRevisionConfig.imageUri is required for sources external_image and internal_image and not allowed for git_host',
+    message: 'sourceRevisionConfig.imageUri is required for source external_image',
   },
   {
     what: 'an image of a deployment from git',
     spec: git({}, { imageUri: 'i' }),
     accepted: git(),
-    message:
-      'sourceRevisionConfig.imageUri is required for sources external_image and internal_image and not allowed for git_host',
+    message: 'sourceRevisionConfig.imageUri is only for sources external_image and internal_image',
+  },
+  {
+    what: 'an archive of an image',
+    spec: {
+      ...image(),
+      sourceRevisionConfig: { imageUri: 'i', sourceTarballPath: ARCHIVE },
+    },
+    accepted: { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: ARCHIVE } },
+    message: 'sourceRevisionConfig.sourceTarballPath is only for source internal_source',
   },
   {
     what: 'no repository',

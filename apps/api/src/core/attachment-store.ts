@@ -13,6 +13,8 @@ export interface AttachmentStore {
   keyOf(tenantId: string, objectId: string): string;
   /** Key that signs URLs of downloads. */
   readonly urlKey: Buffer;
+  /** Key that signs URLs of uploads; a signed download is none. */
+  readonly uploadKey: Buffer;
 }
 
 export type AttachmentConfig = Pick<
@@ -60,6 +62,11 @@ export function openAttachmentStore(config: AttachmentConfig): AttachmentStore |
     downloads: openObjectStore(settings),
     bucket,
     keyOf: (tenantId, objectId) => `${prefix === '' ? '' : `${prefix}/`}${tenantId}/${objectId}`,
-    urlKey: Buffer.from(hkdfSync('sha256', signing, '', 'agentplane urls of attachments', KEY_BYTES)),
+    urlKey: derivedKey(signing, 'agentplane urls of attachments'),
+    uploadKey: derivedKey(signing, 'agentplane urls of uploads'),
   };
+}
+
+function derivedKey(secret: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', purpose, KEY_BYTES));
 }

@@ -7,13 +7,22 @@ import { DeploymentModule } from '../deployment/deployment-module.js';
 import { DeploymentRevisions } from '../deployment/deployment-revisions.js';
 import { Deployments } from '../deployment/deployments.js';
 import { DeploymentLogs } from './deployment-logs.js';
-import { LogsController } from './logs-controller.js';
+import { LogEntries } from './log-entries.js';
+import { LogEntriesController } from './log-entries-controller.js';
+import { LogPlaces, LogsController } from './logs-controller.js';
 
 /** Logs of deployments and their revisions. */
 @Module({
   imports: [DeploymentModule],
-  controllers: [LogsController],
+  controllers: [LogsController, LogEntriesController],
   providers: [
+    { provide: LogPlaces, useFactory: () => new LogPlaces() },
+    {
+      provide: LogEntries,
+      inject: [DeploymentLogs, Deployments, DeploymentRevisions],
+      useFactory: (logs: DeploymentLogs, deployments: Deployments, revisions: DeploymentRevisions) =>
+        new LogEntries(logs, { deployments, revisions }),
+    },
     {
       provide: DeploymentLogs,
       inject: [KubeClient, Deployments, DeploymentRevisions, CLOCK, API_CONFIG],

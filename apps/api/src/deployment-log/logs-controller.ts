@@ -22,7 +22,7 @@ const PLACES = {
   refusal: 'Too many logs are read at once; finish reading others, or try again',
 };
 /** Maximum memory of one answer: its lines, once as they were read and once as they are sent. */
-const HELD_BYTES = 8_388_608;
+export const HELD_BYTES = 8_388_608;
 /** Maximum memory of an answer that follows: data that has come and is not sent yet. */
 const HELD_FOLLOWING_BYTES = 2_097_152;
 
@@ -45,16 +45,23 @@ const LOGS: MethodDecorator = Described(({ ApiResponse }) =>
   }),
 );
 
+/** Places of those who read logs, in whichever form. */
+export class LogPlaces extends Admission {
+  constructor() {
+    super(PLACES);
+  }
+}
+
 /** Output of the pods of deployments. */
 @Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
 @Controller('v2/deployments/:deployment_id')
 export class LogsController implements OnModuleDestroy {
-  readonly #places = new Admission(PLACES);
   readonly #closing = new AbortController();
 
   constructor(
     private readonly logs: DeploymentLogs,
     private readonly answers: AnswerBudget,
+    private readonly places: LogPlaces,
   ) {}
 
   /**
@@ -102,7 +109,7 @@ export class LogsController implements OnModuleDestroy {
     query: LogsQuery,
     { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   ): Promise<void> {
-    const client = leaving(reply, this.#places.require(caller.tenantId).release);
+    const client = leaving(reply, this.places.require(caller.tenantId).release);
     try {
       await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
         hold(query.follow === true ? HELD_FOLLOWING_BYTES : HELD_BYTES);

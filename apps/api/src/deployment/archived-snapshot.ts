@@ -18,6 +18,8 @@ export function archivedSnapshot(
     const from = ref === undefined ? 'the repository' : `repo_ref ${ref}`;
     throw refused(revision, `the image of its build is not kept; request a new revision from ${from}`);
   }
+  if (spec.source === 'internal_source')
+    throw refused(revision, 'the image of its build is not kept; upload its source again');
   if (spec.source !== deployment.spec.source)
     throw refused(
       revision,

@@ -14,7 +14,7 @@ import {
 } from '../wire/shape.js';
 import { ResourceSpecRequest } from './resource-spec-request.js';
 
-const SOURCES = ['git_host', 'external_image', 'internal_image'];
+const SOURCES = ['git_host', 'external_image', 'internal_image', 'internal_source'];
 const DEPLOYMENT_STATUSES = [
   'AWAITING_DATABASE',
   'READY',
@@ -60,6 +60,7 @@ export class SourceRevisionConfigAnswer {
   @Answered(orNull(TEXT)) readonly repo_ref: string | null;
   @Answered(orNull(TEXT)) readonly graph_config_path: string | null;
   @Answered(orNull(TEXT)) readonly image_uri: string | null;
+  @Answered(orNull(TEXT)) readonly source_tarball_path: string | null;
   @Answered(orNull(TEXT)) readonly repo_commit_sha: string | null;
 }
 

@@ -5,7 +5,10 @@ import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
-import { API_CONFIG, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
+import { AttachmentKeeper } from '../attachment/attachment-keeper.js';
+import { AttachmentModule } from '../attachment/attachment-module.js';
+import type { AttachmentStore } from '../core/attachment-store.js';
+import { API_CONFIG, ATTACHMENT_STORE, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
 import type { ApiParts } from '../core/core-module.js';
 import { AgentRoutes, routePlaceOf } from '../route/agent-routes.js';
 import type { Homes } from '../kubernetes/homes.js';
@@ -13,10 +16,12 @@ import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import { type DeploymentRules, Deployments } from './deployments.js';
 import { DeploymentRevisions } from './deployment-revisions.js';
+import { ArchivesController } from './archives-controller.js';
 import { DeploymentsController } from './deployments-controller.js';
 import { RevisionHistory } from './revision-history.js';
 import { Integrations } from './integrations.js';
 import { IntegrationsController } from './integrations-controller.js';
+import { UploadedArchives } from './source-archives.js';
 import { PushHooks } from './push-hooks.js';
 import { PushHooksController } from './push-hooks-controller.js';
 
@@ -29,8 +34,8 @@ const RULES = Symbol('DeploymentRules');
 
 /** Deployments and their revisions. */
 @Module({
-  imports: [TenancyModule],
-  controllers: [DeploymentsController, IntegrationsController, PushHooksController],
+  imports: [TenancyModule, AttachmentModule],
+  controllers: [DeploymentsController, ArchivesController, IntegrationsController, PushHooksController],
   providers: [
     {
       provide: Deployments,
@@ -57,11 +62,24 @@ const RULES = Symbol('DeploymentRules');
     },
     {
       provide: RULES,
-      inject: [Integrations, API_CONFIG],
+      inject: [Integrations, UploadedArchives, API_CONFIG],
       useFactory: (
         integrations: Integrations,
+        archives: UploadedArchives,
         { addresses }: Pick<ApiConfig, 'addresses'>,
-      ): DeploymentRules => ({ integrations, runsProcesses: addresses === 'loopback' }),
+      ): DeploymentRules => ({ integrations, archives, runsProcesses: addresses === 'loopback' }),
+    },
+    {
+      provide: UploadedArchives,
+      inject: [ATTACHMENT_STORE, TRACE_STORE, AttachmentKeeper, HOMES, Workspaces, CLOCK],
+      useFactory: (
+        store: AttachmentStore | undefined,
+        { sourceArchives: table }: TraceStore,
+        keeper: AttachmentKeeper,
+        { deployments, revisions }: Homes,
+        workspaces: Workspaces,
+        clock: Clock,
+      ) => new UploadedArchives({ store, table, keeper, deployments, revisions, workspaces, clock }),
     },
     {
       provide: AgentRoutes,

@@ -1,7 +1,7 @@
 import { Choice, Flag, Nested, NestedList, Text, TextList, Uuid, Whole } from '../wire/fields.js';
 import { DNS_LABEL, ResourceSpecRequest, SUBDOMAIN } from './resource-spec-request.js';
 
-const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
+const SOURCES = ['git_host', 'external_image', 'internal_image', 'internal_source'] as const;
 const URL_LIKE = /^https?:\/\/[^ ]+$/;
 /** The pattern of `imageUri` of the custom resource. */
 const IMAGE_REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/;
@@ -104,7 +104,11 @@ export class SourceRevisionConfigRequest {
   @Text({ minLength: 1, maxLength: 1024, about: 'Branch, or tag as refs/tags/NAME; git_host only' })
   repo_ref?: string | null;
 
-  @Text({ minLength: 1, maxLength: 1024, about: 'Path of the graph configuration file; git_host only' })
+  @Text({
+    minLength: 1,
+    maxLength: 1024,
+    about: 'Path of the graph configuration file; git_host and internal_source only',
+  })
   graph_config_path?: string | null;
 
   @Text({
@@ -115,6 +119,9 @@ export class SourceRevisionConfigRequest {
     about: 'Image; for internal_image its name in the image store',
   })
   image_uri?: string | null;
+
+  @Text({ maxLength: 128, about: 'object_path of the uploaded archive; internal_source only' })
+  source_tarball_path?: string | null;
 }
 
 const NAME = {

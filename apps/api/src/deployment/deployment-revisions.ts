@@ -1,5 +1,6 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { awaitedSource } from '#lib/manifests';
 import { type AgentDeployment, type AgentRevision, ANNOTATION, type ConfigMap, idOf } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { IfMatch } from '../wire/if-match.js';
@@ -71,6 +72,11 @@ export class DeploymentRevisions {
     request: CreateRevisionRequest,
     ifMatch?: IfMatch,
   ): Promise<RevisionAnswer> {
+    const { spec } = this.deployments.changeable(caller, id);
+    const { image_uri: image, source_tarball_path: archive } = request.source_revision_config ?? {};
+    const awaited = awaitedSource(spec);
+    if (awaited !== undefined && !image && !archive)
+      throw new PublicError('bad_request', `Deployment with ID ${id} is ${awaited}`);
     const conditions = { ifMatch, makesOne: true };
     const { latest_revision_id: made } = await this.deployments.update(caller, id, request, conditions);
     return this.get(caller, id, made ?? '');

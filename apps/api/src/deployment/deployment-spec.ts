@@ -1,5 +1,5 @@
 import type { FieldProblem } from '#lib/errors';
-import { placeNamespaces, wantedResourceSpec } from '#lib/manifests';
+import { awaitedSource, placeNamespaces, wantedResourceSpec } from '#lib/manifests';
 import {
   type AgentDeploymentSpec,
   type AgentRevision,
@@ -104,12 +104,15 @@ export function buildSpec(
     readonly sentType?: string | undefined;
   },
 ): Partial<AgentDeploymentSpec> & Pick<AgentDeploymentSpec, 'source'> {
+  const { source } = request;
+  const sourceRevisionConfig = sourceRevisionConfigOf(request.source_revision_config);
+  const isAwaited = awaitedSource({ source, sourceRevisionConfig }) !== undefined;
   return {
     name: request.name,
-    source: request.source,
-    sourceConfig: withSleep(request.source, sourceConfigOf(request.source_config), links.sentType),
-    sourceRevisionConfig: sourceRevisionConfigOf(request.source_revision_config),
-    revisionRequest: links.revision,
+    source,
+    sourceConfig: withSleep(source, sourceConfigOf(request.source_config), links.sentType),
+    sourceRevisionConfig,
+    ...(isAwaited ? {} : { revisionRequest: links.revision }),
     ...referencesOf(request),
     ...rolloutOf(request),
     ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
@@ -126,9 +129,7 @@ export function makesRevision(request: PatchDeploymentRequest): boolean {
   return (
     (request.secrets ?? request.secret_references ?? undefined) !== undefined ||
     (request.source_config?.resource_spec ?? undefined) !== undefined ||
-    [revisionConfig?.repo_ref, revisionConfig?.graph_config_path, revisionConfig?.image_uri].some(
-      (value) => (value ?? undefined) !== undefined,
-    )
+    Object.values(revisionConfig ?? {}).some((value: unknown) => (value ?? undefined) !== undefined)
   );
 }
 
@@ -157,17 +158,19 @@ export function patchSpec(
   request: PatchDeploymentRequest,
   links: { readonly revision: NewRevision | undefined; readonly secretName: string | undefined },
 ): AgentDeploymentSpec {
+  const sourceRevisionConfig = {
+    ...spec.sourceRevisionConfig,
+    ...sourceRevisionConfigOf(request.source_revision_config ?? {}),
+  };
+  const isAwaited = awaitedSource({ source: spec.source, sourceRevisionConfig }) !== undefined;
   return {
     ...spec,
     sourceConfig: patchSourceConfig(spec.sourceConfig, request.source_config ?? {}),
-    sourceRevisionConfig: {
-      ...spec.sourceRevisionConfig,
-      ...sourceRevisionConfigOf(request.source_revision_config ?? {}),
-    },
+    sourceRevisionConfig,
     ...referencesOf(request),
     ...rolloutOf(request),
     ...((request.suspend ?? undefined) === undefined ? {} : { suspend: request.suspend === true }),
-    ...(links.revision ? { revisionRequest: links.revision } : {}),
+    ...(links.revision && !isAwaited ? { revisionRequest: links.revision } : {}),
     ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
   };
 }
@@ -184,7 +187,8 @@ export function redeployedSpec(
   secretsRef: AgentDeploymentSpec['secretsRef'] | null,
 ): AgentDeploymentSpec {
   const { resourceSpec: _former, ...sourceConfig } = spec.sourceConfig;
-  const { imageUri, git, resourceSpec, secretReferences } = of.spec;
+  const { imageUri, git, archive, resourceSpec, secretReferences } = of.spec;
+  const input = git ?? archive;
   const { secretsRef: kept, secretReferences: _references, ...rest } = spec;
   const secrets = secretsRef === null ? kept : secretsRef;
   return {
@@ -193,7 +197,8 @@ export function redeployedSpec(
     sourceRevisionConfig: {
       ...spec.sourceRevisionConfig,
       ...(imageUri === undefined ? {} : { imageUri }),
-      ...(git ? { graphConfigPath: git.graphConfigPath } : {}),
+      ...(input ? { graphConfigPath: input.graphConfigPath } : {}),
+      ...(archive ? { sourceTarballPath: archive.path } : {}),
       ...(git?.repoRef === undefined ? {} : { repoRef: git.repoRef }),
     },
     revisionRequest,

@@ -42,6 +42,7 @@ import { namedObjectProblems } from './named-object-problems.js';
 import { renderDeployment, shownUrl, wireName } from './render-deployment.js';
 import { oneMachineProblems } from './one-machine-problems.js';
 import { newRevision, secretNameOf } from './new-revision.js';
+import type { UploadedArchives } from './source-archives.js';
 import type { RepeatedRequest } from './repeated-request.js';
 import { requireMatch } from './require-match.js';
 import { asking } from './superseded-revisions.js';
@@ -60,6 +61,7 @@ export interface DeploymentRules {
   /** True when agents run as processes; those of listeners in other clusters do not. */
   readonly runsProcesses: boolean;
   readonly integrations: Pick<Integrations, 'require'>;
+  readonly archives: Pick<UploadedArchives, 'problems'>;
 }
 
 type Values = Readonly<Record<string, string>>;
@@ -94,6 +96,8 @@ export class Deployments {
     const listener = this.#listener(namespace, request.source_config.listener_id);
     refuse(this.#placeProblems(request.source, request, listener));
     refuse(await this.#namedProblems({ name: dnsLabel(request.name), namespace }, request, listener));
+    const { source_tarball_path: archive } = request.source_revision_config;
+    refuse(await this.rules.archives.problems(caller, undefined, archive));
     await this.rules.integrations.require(caller, request.source_config);
     const listenerName = listener?.metadata.name;
     const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
@@ -147,8 +151,10 @@ export class Deployments {
   ): Promise<DeploymentAnswer> {
     const { namespace = '', name } = made.metadata;
     const values = secretValues(request.secrets);
-    const secret = made.spec.revisionRequest && secretNameOf(name, made.spec.revisionRequest.id);
-    const isFirst = secret !== undefined && secret === made.spec.secretsRef?.name;
+    const { revisionRequest, secretsRef } = made.spec;
+    // one that waits for its image or archive has asked for no revision yet
+    const secret = revisionRequest ? secretNameOf(name, revisionRequest.id) : secretsRef?.name;
+    const isFirst = secret !== undefined && secret === secretsRef?.name;
     if (values && isFirst)
       await this.homes.secrets
         .create({ namespace, name: secret }, 'user-secrets', values, made)
@@ -202,10 +208,13 @@ export class Deployments {
     const listener = this.#listenerOf(deployment);
     refuse(this.#placeProblems(deployment.spec.source, request, listener));
     refuse(await this.#namedProblems({ name, namespace }, request, listener));
+    const { source_tarball_path: archive } = request.source_revision_config ?? {};
+    refuse(await this.rules.archives.problems(caller, idOf(deployment), archive));
     this.homes.routes.requireFree(request.source_config?.custom_url, { name, namespace });
-    const revision = (makesOne ?? makesRevision(request)) ? newRevision(this.clock) : undefined;
+    const made = newRevision(this.clock);
+    const revision = (makesOne ?? makesRevision(request)) ? made : undefined;
     const values = secretValues(request.secrets, kept);
-    const secretName = values && revision && secretNameOf(name, revision.id);
+    const secretName = values && secretNameOf(name, made.id);
     // A Secret of its own for each set of values: changing one in place would make a revision before this request does.
     if (values && secretName !== undefined)
       await this.homes.secrets.create({ namespace, name: secretName }, 'user-secrets', values, deployment);
@@ -216,7 +225,8 @@ export class Deployments {
         requireMatch(current, ifMatch);
         former = current.spec.secretsRef?.name;
         const spec = patchSpec(current.spec, request, { revision, secretName });
-        const next = revision ? asking(current, spec) : { ...current, spec };
+        const next =
+          revision && spec.revisionRequest === revision ? asking(current, spec) : { ...current, spec };
         const annotations = { ...next.metadata.annotations, ...notesOf(request) };
         return { ...next, metadata: { ...next.metadata, annotations } };
       });

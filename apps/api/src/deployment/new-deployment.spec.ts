@@ -37,7 +37,11 @@ describe('a new deployment with secrets', () => {
         typeof Deployments
       >[2],
       systemClock,
-      { runsProcesses: false, integrations: { require: async () => undefined } },
+      {
+        runsProcesses: false,
+        archives: { problems: () => Promise.resolve([]) },
+        integrations: { require: async () => undefined },
+      },
     );
   beforeEach(() => void written.splice(0));
 

@@ -17,6 +17,7 @@ import {
   type StatusReason,
 } from '#lib/resources';
 import { parseJson } from '#lib/json';
+import { buildInput } from '#lib/manifests';
 import { toWire } from '../wire/case.js';
 import { wordFor } from '../wire/vocabulary.js';
 import { renderReason } from '../wire/render-reason.js';
@@ -41,6 +42,7 @@ const NO_REVISION_CONFIG = {
   repo_ref: null,
   graph_config_path: null,
   image_uri: null,
+  source_tarball_path: null,
   repo_commit_sha: null,
 };
 
@@ -207,7 +209,8 @@ export function renderRevision(
     source_revision_config: {
       image_uri: spec.imageUri ?? null,
       repo_ref: spec.git?.repoRef ?? null,
-      graph_config_path: spec.git?.graphConfigPath ?? null,
+      graph_config_path: buildInput(revision)?.graphConfigPath ?? null,
+      source_tarball_path: spec.archive?.path ?? null,
       repo_commit_sha: status?.repoCommitSha ?? null,
     },
   };

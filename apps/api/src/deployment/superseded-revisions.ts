@@ -22,6 +22,7 @@ const FIELDS: readonly string[] = [
   'repoRef',
   'graphConfigPath',
   'imageUri',
+  'sourceTarballPath',
 ] satisfies readonly (keyof SourceRevisionConfig)[];
 
 function isSuperseded(value: unknown): value is SupersededRevision {

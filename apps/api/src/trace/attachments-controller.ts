@@ -4,11 +4,11 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
-import { ObjectStoreError } from '#lib/object-store';
 import type { Clock } from '#lib/time';
 import type { StoredAttachment, TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
 import { verifyAttachment } from '../attachment/attachment-token.js';
+import { readObject } from '../attachment/read-object.js';
 import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import { Described } from '../wire/described.js';
@@ -71,7 +71,9 @@ export class AttachmentsController {
         const found = await this.store.attachments.find(tenantId, runId, objectId);
         if (!found) throw new PublicError('not_found', GONE);
         const isHead = request.method === 'HEAD';
-        const bytes = isHead ? Readable.from([]) : await read(attachments, tenantId, found, client.signal);
+        const bytes = isHead
+          ? Readable.from([])
+          : await readObject(attachments, tenantId, found, client.signal);
         void reply.headers(headersOf(found));
         return bytes;
       });
@@ -80,33 +82,6 @@ export class AttachmentsController {
       throw error;
     }
   }
-}
-
-/** @throws PublicError unavailable */
-async function read(
-  { downloads, bucket, keyOf }: AttachmentStore,
-  tenantId: string,
-  { objectId, size }: StoredAttachment,
-  signal: AbortSignal,
-): Promise<Readable> {
-  try {
-    const stored = await downloads.get(bucket, keyOf(tenantId, objectId), { signal });
-    return Readable.from(whole(stored, size), { objectMode: false });
-  } catch (error) {
-    if (!(error instanceof ObjectStoreError)) throw error;
-    const why = error.code === 'NoSuchKey' ? 'its object is missing in the object store' : 'try again';
-    throw new PublicError('unavailable', `Reading the attachment failed: ${why}`, [], { cause: error });
-  }
-}
-
-/** Ends with an error when bytes are missing, so that the answer is cut and not taken for the whole. */
-async function* whole(stored: Readable, size: number): AsyncGenerator<Buffer, void, void> {
-  let length = 0;
-  for await (const piece of stored as AsyncIterable<Buffer>) {
-    length += piece.length;
-    yield piece;
-  }
-  if (length !== size) throw new Error(`an attachment of ${size} bytes has ${length} in the object store`);
 }
 
 /**

@@ -15,6 +15,7 @@ import {
 /** Bodies of all routes but those of traces. */
 const MAX_PLAIN_BYTES = 1_048_576;
 const MAX_FORM_BYTES = 16_384;
+const ARCHIVES = ['application/gzip', 'application/x-gzip', 'application/octet-stream'];
 const MAX_PLAIN_DEPTH = 64;
 /** Members and items of the largest request that its class lets through are fewer; each takes up to seventy bytes. */
 const MAX_PLAIN_VALUES = 50_000;
@@ -29,6 +30,8 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(
 export interface BodyRoute {
   /** The body is handed on as the stream it is. */
   readonly rawBody?: boolean;
+  /** Maximum size of a raw body of this route, in bytes; the one of traces when absent. */
+  readonly maxRawBytes?: number;
   /** The body is handed on as the bytes that came, once all have: their signature is checked. */
   readonly signedBody?: boolean;
   /** True for OTLP, which has encodings and refusals of its own. */
@@ -133,6 +136,10 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
     if (isRaw(request)) done(null, stream);
     else done(unsupported('multipart bodies are not supported here'));
   });
+  server.addContentTypeParser(ARCHIVES, (request, stream, done) => {
+    if (isRaw(request)) done(null, stream);
+    else done(unsupported('archives are not supported here'));
+  });
   server.addContentTypeParser('application/x-protobuf', (request, stream, done) => {
     if ((request.routeOptions.config as BodyRoute).isOtlp) done(null, stream);
     else done(unsupported('protobuf bodies are not supported here'));
@@ -142,7 +149,8 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
     if (encodingOf(request) !== undefined && !isRaw(request))
       throw unsupported('compressed bodies are not supported here');
     const length = Number(request.headers['content-length'] ?? 0);
-    const most = isRaw(request) ? maxRawBytes : MAX_PLAIN_BYTES;
+    const { maxRawBytes: ofRoute = maxRawBytes } = request.routeOptions.config as BodyRoute;
+    const most = isRaw(request) ? ofRoute : MAX_PLAIN_BYTES;
     if (length > most) throw bodyTooLarge(most);
   });
 }

@@ -15,6 +15,8 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
 
 /** The same for routes whose path has a secret, by their place in the table below. */
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
+  // a signed URL for one archive of a deployment
+  'PUT /uploads/{token}',
   'GET /feedback/tokens/{token}',
   'POST /feedback/tokens/{token}',
   'GET /public/{share_token}/run',
@@ -145,6 +147,13 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': READ,
   'POST /v2/deployments/{deployment_id}/restart': WORKSPACE,
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': WORKSPACE,
+  'POST /v2/deployments/{deployment_id}/upload-url': WORKSPACE,
+  'POST /v2/deployments/{deployment_id}/push-token': WORKSPACE,
+  // builds fetch with the deployment's own key
+  'GET /v2/deployments/{deployment_id}/archives/{archive_id}': ['workspace', 'deployment'],
+  'POST /v1/projects/{deployment_id}/deploy_logs': READ,
+  'POST /v1/projects/{deployment_id}/revisions/{revision_id}/deploy_logs': READ,
+  'POST /v1/projects/{deployment_id}/revisions/{revision_id}/build_logs': READ,
   'GET /v1/integrations/git_host/install': WORKSPACE,
   'POST /v1/integrations/git_host': WORKSPACE,
   'PUT /v1/integrations/git_host/{integration_id}/webhook': WORKSPACE,

@@ -6,7 +6,7 @@ import { takeBuiltAgent } from '#lib/image-store';
 import { IMAGE_PUSHED } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
 import { BuildError } from '../build-error.js';
-import type { BuilderConfig } from '../config.js';
+import { type BuilderConfig, MAX_ENTRIES } from '../config.js';
 import { leaveMessage } from '../leave-message.js';
 import { print } from '../print.js';
 import { composeImage, layoutOf } from './compose-image.js';
@@ -14,7 +14,6 @@ import { PUSH_CONFIG } from './config.js';
 import { Registry } from './registry.js';
 
 const MEGABYTE = 1_048_576;
-const MAX_ENTRIES = 200_000;
 /** Maximum size of a base, with its intermediate forms. */
 const BASE_BYTES = 4096 * MEGABYTE;
 const SHORT = 12;
@@ -40,13 +39,14 @@ export async function pushSource(config: BuilderConfig, signal: AbortSignal): Pr
   const { interpreter } = await take(push.source, config, content);
   const registry = new Registry({ config: push, clock: systemClock, folder, common });
   await registry.fetch(interpreter === undefined ? push.base : push.pythonBase, layoutOf(folder));
+  const { commit, repository } = config;
   const labels = {
-    'org.opencontainers.image.revision': config.commit,
-    'org.opencontainers.image.source': config.repository,
+    ...(commit === undefined ? {} : { 'org.opencontainers.image.revision': commit }),
+    ...(repository === undefined ? {} : { 'org.opencontainers.image.source': repository }),
   };
   const digest = await composeImage({ folder, content, labels, common });
   // another build of the commit may give another image, which must not take this one's tag
-  const tag = `${config.commit.slice(0, SHORT)}-${digest.replace('sha256:', '').slice(0, SHORT)}`;
+  const tag = `${commit?.slice(0, SHORT) ?? 'archive'}-${digest.replace('sha256:', '').slice(0, SHORT)}`;
   await registry.push(layoutOf(folder), `${push.repository}:${tag}`);
   const reference = `${push.repository}@${digest}`;
   print(`pushed ${push.repository}:${tag}, ${digest}`);

@@ -1,3 +1,4 @@
+import { awaitedSource } from '#lib/manifests';
 import { type AgentDeployment, type AgentRevision, ANNOTATION, idOf, REASON } from '#lib/resources';
 import { derivedUuid } from '../identity/derived-uuid.js';
 
@@ -31,7 +32,7 @@ export function decideRevision(
   hashes: readonly string[],
 ): RevisionDecision {
   const { revisionRequest, suspend } = deployment.spec;
-  if (suspend) return { kind: 'none' };
+  if (suspend || awaitedSource(deployment.spec) !== undefined) return { kind: 'none' };
   const latest = revisions.at(-1);
   const number = (latest?.spec.number ?? 0) + 1;
   if (revisionRequest && !isHandled(deployment, revisions)) {

@@ -35,6 +35,21 @@ describe('buildRevision', () => {
     expect(spec.resourceSpec).toEqual(expected);
   });
 
+  it('builds from the archive that the deployment names, again and again', () => {
+    const path = 'deployments/a/archives/b';
+    const asked = deployment({
+      source: 'internal_source',
+      sourceConfig: { installCommand: 'npm ci' },
+      sourceRevisionConfig: { sourceTarballPath: path },
+    });
+    const first = buildRevision(asked, DECISION, {});
+    const archive = { path, graphConfigPath: 'langgraph.json', installCommand: 'npm ci' };
+    expect(first.spec).toMatchObject({ source: 'internal_source', archive });
+    const again = { ...DECISION, revision: { ...DECISION.revision, number: 2, repeats: first } };
+    const later = deployment({ ...asked.spec, sourceRevisionConfig: { sourceTarballPath: 'other' } });
+    expect(buildRevision(later, again, {}).spec.archive).toEqual(archive);
+  });
+
   it('keeps the place of the revision that it repeats', () => {
     const repeats = buildRevision(deployment(), DECISION, { runtimeClassName: 'gvisor' });
     const again = { ...DECISION, revision: { ...DECISION.revision, number: 2, repeats } };

@@ -1,6 +1,6 @@
 import { TerminalError } from '#lib/errors';
 import { isAlreadyExists, type KubeClient } from '#lib/kube';
-import { type AgentDefaults, revisionLabels, wantedResourceSpec } from '#lib/manifests';
+import { type AgentDefaults, DEFAULT_GRAPH_CONFIG, revisionLabels, wantedResourceSpec } from '#lib/manifests';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -87,17 +87,18 @@ export function buildRevision(
 
 type Snapshot = Pick<
   AgentRevisionSpec,
-  'source' | 'imageUri' | 'git' | 'resourceSpec' | 'secretReferences' | 'redeployOf'
+  'source' | 'imageUri' | 'git' | 'archive' | 'resourceSpec' | 'secretReferences' | 'redeployOf'
 >;
 
 function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, defaults: AgentDefaults): Snapshot {
   if (repeats) {
-    const { source, imageUri, git, resourceSpec, secretReferences } = repeats.spec;
+    const { source, imageUri, git, archive, resourceSpec, secretReferences } = repeats.spec;
     return {
       source,
       redeployOf: repeats.metadata.name,
       ...(imageUri === undefined ? {} : { imageUri }),
       ...(git ? { git } : {}),
+      ...(archive ? { archive } : {}),
       ...(resourceSpec ? { resourceSpec } : {}),
       ...(secretReferences ? { secretReferences } : {}),
     };
@@ -105,11 +106,13 @@ function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision, defaults:
   const { secretReferences } = spec;
   const { imageUri } = spec.sourceRevisionConfig;
   const git = gitSource(spec);
+  const archive = archiveSource(spec);
   const resourceSpec = withDefaults(wantedResourceSpec(spec), defaults);
   return {
     source: spec.source,
     ...(imageUri === undefined ? {} : { imageUri }),
     ...(git ? { git } : {}),
+    ...(archive ? { archive } : {}),
     ...(Object.keys(resourceSpec).length > 0 ? { resourceSpec } : {}),
     ...(secretReferences ? { secretReferences } : {}),
   };
@@ -135,6 +138,21 @@ function gitSource({ source, sourceConfig, sourceRevisionConfig }: AgentDeployme
     ...(repoRef === undefined ? {} : { repoRef }),
     ...(buildOnPush === true ? { buildOnPush } : {}),
     ...(integrationId === undefined ? {} : { integrationId }),
+    ...(installCommand === undefined ? {} : { installCommand }),
+    ...(buildCommand === undefined ? {} : { buildCommand }),
+  };
+}
+
+/** Archive that a revision is built from. */
+function archiveSource({
+  source,
+  sourceConfig: { installCommand, buildCommand },
+  sourceRevisionConfig: { sourceTarballPath: path, graphConfigPath = DEFAULT_GRAPH_CONFIG },
+}: AgentDeployment['spec']): Snapshot['archive'] {
+  if (source !== 'internal_source' || path === undefined) return undefined;
+  return {
+    path,
+    graphConfigPath,
     ...(installCommand === undefined ? {} : { installCommand }),
     ...(buildCommand === undefined ? {} : { buildCommand }),
   };

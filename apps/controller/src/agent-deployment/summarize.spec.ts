@@ -15,6 +15,18 @@ const wordsOf = ({ conditions = [] }: AgentDeploymentStatus): readonly string[] 
 describe('revisionCondition', () => {
   it.each([
     ['no revision yet', deployment(), undefined, 'Unknown/NoRevision'],
+    [
+      'no image yet',
+      deployment({ source: 'internal_image', sourceRevisionConfig: {} }),
+      undefined,
+      'Unknown/AwaitingSource',
+    ],
+    [
+      'no archive yet',
+      deployment({ source: 'internal_source', sourceRevisionConfig: {} }),
+      undefined,
+      'Unknown/AwaitingSource',
+    ],
     ['suspended', deployment({ suspend: true }), revision(1, 'Ready'), 'False/Suspended'],
     ['serving', deployment(), revision(1, 'Ready', 'Active'), 'True/Serving'],
     [

@@ -1,6 +1,7 @@
 import { TerminalError, WaitingError } from '#lib/errors';
 import {
   agentSelector,
+  awaitedSource,
   type DatabaseChoice,
   ignoredFields,
   ignoredText,
@@ -271,6 +272,9 @@ function knownCondition(deployment: AgentDeployment, latest: AgentRevision | und
   const type = CONDITION.revisionReady;
   if (deployment.spec.suspend)
     return { type, status: 'False', reason: REASON.suspended, message: 'the deployment is suspended' };
+  const awaited = awaitedSource(deployment.spec);
+  if (!latest && awaited !== undefined)
+    return { type, status: 'Unknown', reason: REASON.awaitingSource, message: awaited };
   if (!latest) return { type, status: 'Unknown', reason: REASON.noRevision, message: 'no revision made yet' };
   const failed = findCondition(latest.status?.conditions, CONDITION.failed);
   const { name } = latest.metadata;

@@ -1,4 +1,5 @@
 import { type Informer, type KubeClient, StatusWriter } from '#lib/kube';
+import { buildInput } from '#lib/manifests';
 import { done, type Result } from '#lib/reconcile';
 import {
   type AgentRevision,
@@ -50,9 +51,9 @@ export class BuildReconciler {
       await this.#tools.gitBuilds.abandon(key);
       return done();
     }
-    const { redeployOf, source } = revision.spec;
+    const { redeployOf } = revision.spec;
     // Most passes find the image known: they shall not read the index of the store.
-    if (revision.status?.image !== undefined && source !== 'git_host') return done();
+    if (revision.status?.image !== undefined && !buildInput(revision)) return done();
     const repeated =
       redeployOf === undefined ? undefined : this.#revisions.find({ ...key, name: redeployOf });
     const images = await this.#tools.readImages(key.namespace ?? '');

@@ -13,7 +13,7 @@ export type BuildDecision =
   /** Built already, or its variables are not stored yet: a listener may begin as soon as it is built. */
   | { readonly kind: 'nothing' }
   | { readonly kind: 'resolve'; readonly image: string }
-  /** Build from git, which takes a pod and some minutes. */
+  /** Build from git or an archive, which takes a pod and some minutes. */
   | { readonly kind: 'build' }
   | { readonly kind: 'refuse'; readonly reason: string; readonly message: string };
 
@@ -44,6 +44,7 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
     case 'internal_image':
       return { kind: 'resolve', image: pinImage(imageUri, images) };
     case 'git_host':
+    case 'internal_source':
       return { kind: 'build' };
     default:
       return source satisfies never;

@@ -54,8 +54,14 @@ function world(over: Partial<GitBuildWorld> = {}): GitBuildWorld {
 
 const unresolved = gitRevision('a', { status: { repoCommitSha: undefined } });
 
+const archived = {
+  ...unresolved,
+  spec: { ...unresolved.spec, archive: { path: 'p', graphConfigPath: 'langgraph.json' } },
+};
+
 describe('decideGitBuild', () => {
   it.each<[string, Partial<GitBuildWorld>, object]>([
+    ['begins at once with an archive', { revision: archived }, { kind: 'begin' }],
     ['resolves the commit first', { revision: unresolved }, { kind: 'resolve' }],
     ['begins while a place is free', { ahead: 1 }, { kind: 'begin' }],
     ['queues behind as many builds as there are places', { ahead: 2 }, { kind: 'queue' }],

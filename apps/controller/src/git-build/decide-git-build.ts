@@ -50,7 +50,7 @@ const PASSING: Readonly<Record<string, string>> = {
 };
 
 /**
- * From the revision to its image: **resolve** the commit, **queue** for a place, **begin** (the intent, then
+ * From the revision to its image: **resolve** the commit where there is a repository, **queue** for a place, **begin** (the intent, then
  * the Job), **watch**, and **collect** the output of the pod, or **fail**. **ensure-job** where the intent
  * exists and no Job does; **put-back** a build that found the disk full or the registry unavailable: it
  * queues again, once its Job is removed. **skip** once a newer revision exists; **finished** has nothing left
@@ -85,7 +85,7 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
       kind: 'fail',
       reason: REASON.buildRefused,
       message:
-        'builds from git need the image store of one machine or a registry, and this controller has neither; set builds.registry of the chart, or build an image and deploy it as external_image',
+        'builds need the image store of one machine or a registry, and this controller has neither; set builds.registry of the chart, or build an image and deploy it as external_image',
     };
   const elapsedMs = now.getTime() - Date.parse(build?.startedAt ?? '');
   // its place may have been given to another build, whatever delays it
@@ -95,7 +95,7 @@ export function decideGitBuild(world: GitBuildWorld): GitBuildDecision {
       reason: REASON.buildTimedOut,
       message: `the result of the build was not taken within ${seconds(longestPlaceMs(timeoutMs))} s of its start; request a new revision`,
     };
-  if (repoCommitSha === undefined) return { kind: 'resolve' };
+  if (repoCommitSha === undefined && !revision.spec.archive) return { kind: 'resolve' };
   // a build of the same name would take it, and what its pod left, for its own
   if (build === undefined && job)
     return { kind: 'put-back', message: `waiting until the former Job ${job.metadata.name} is removed` };
@@ -125,7 +125,7 @@ function seconds(ms: number): number {
 
 /** Activity by the container that runs. */
 const DOING: Readonly<Record<string, string>> = {
-  fetch: 'fetching the commit',
+  fetch: 'fetching the source',
   push: 'pushing the image to its registry; the log of the build names what it waits for',
 };
 

@@ -1,4 +1,5 @@
-import { type AgentRevision, isDeleting } from '#lib/resources';
+import { isBuiltSource } from '#lib/manifests';
+import { type AgentRevision, CONDITION, isConditionTrue, isDeleting } from '#lib/resources';
 import { isBuildOver } from './decide-git-build.js';
 
 /** Rules for leaving builds out of the count. */
@@ -49,8 +50,10 @@ export function findTurn(own: AgentRevision, all: readonly AgentRevision[], rule
 /** True when a revision has begun its build, or waits for a place. */
 export function isBuilding(revision: AgentRevision): boolean {
   const { spec, status } = revision;
-  if (spec.source !== 'git_host' || isDeleting(revision) || isBuildOver(revision)) return false;
-  return status?.repoCommitSha !== undefined;
+  if (!isBuiltSource(spec.source) || isDeleting(revision) || isBuildOver(revision)) return false;
+  return spec.archive
+    ? isConditionTrue(status?.conditions, CONDITION.variablesReady)
+    : status?.repoCommitSha !== undefined;
 }
 
 function newestNumbers(revisions: readonly AgentRevision[]): ReadonlyMap<string, number> {

@@ -46,6 +46,7 @@ import {
   longestPlaceMs,
 } from './decide-git-build.js';
 import { type BuildingRevisions } from './building-revisions.js';
+import { findKey } from './find-key.js';
 import { findLogin, findRemote } from './find-login.js';
 import { findTurn } from './find-turn.js';
 
@@ -100,7 +101,7 @@ const PATIENCE_MS = 900_000;
 const STUCK_MS = 900_000;
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
-/** Builds revisions from git, one Job each: observe → decide → act → report. Carried on from the status after a crash. */
+/** Builds revisions from git and from archives, one Job each: observe → decide → act → report. Carried on from the status after a crash. */
 export class GitBuilds {
   readonly #tools: GitBuildTools;
   /**
@@ -247,9 +248,9 @@ export class GitBuilds {
   async #start(revision: AgentRevision): Promise<void> {
     const { client, limits, settings, images } = this.#tools;
     const { namespace = '' } = revision.metadata;
-    const { repoCommitSha: commit = '' } = revision.status ?? {};
+    const { repoCommitSha: commit } = revision.status ?? {};
     const { git } = revision.spec;
-    const login = git ? await findLogin(client, namespace, git) : {};
+    const login = git ? await findLogin(client, namespace, git) : await findKey(client, revision);
     const build = { ...limits, revision, commit, login, images };
     const job = buildGitJob(build, settings);
     try {
@@ -297,7 +298,8 @@ export class GitBuilds {
     const { revision } = world;
     const image = await this.#tools.takeImage?.(revision, pod);
     if (image === undefined) throw new Error('the controller has neither an image store nor a registry');
-    const message = `image ${image} was built from commit ${revision.status?.repoCommitSha ?? ''}`;
+    const { repoCommitSha: commit } = revision.status ?? {};
+    const message = `image ${image} was built from ${commit === undefined ? 'the uploaded archive' : `commit ${commit}`}`;
     return await this.#end(
       world,
       { image, draft: { status: 'True', reason: REASON.image, message } },

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { INSTALLATION } from '#lib/data-folder';
+import { buildInput } from '#lib/manifests';
 import { openImageStore } from '#lib/image-store';
 import type { KubeClient } from '#lib/kube';
 import type { Clock } from '#lib/time';
@@ -51,12 +52,13 @@ function imageTaker(
   cluster: () => string,
 ): TakeImage | undefined {
   if (imageStore === undefined || podFolders === undefined) return undefined;
-  return async ({ metadata, spec }, pod) => {
+  return async (revision, pod) => {
+    const { metadata, spec } = revision;
     const podUid = pod.metadata.uid ?? '';
     if (!UID.test(podUid)) throw new Error(`the pod of the build has the uid ${JSON.stringify(podUid)}`);
     const built = {
       source: join(podFolders, podUid, 'work', 'source'),
-      graphConfig: spec.git?.graphConfigPath ?? '',
+      graphConfig: buildInput(revision)?.graphConfigPath ?? '',
       namespace: metadata.namespace ?? '',
       cluster: cluster(),
       maxNamespaceBytes: builtImagesMegabytes * MEGABYTE,

@@ -6,8 +6,8 @@ import type { Condition, LocalObjectReference, RevisionRequest, SecretReference,
 export interface AgentDeploymentSpec {
   /** Name on the wire and of the tracing project; immutable; the name of the resource when absent. */
   readonly name?: string;
-  /** Where the agent comes from, immutable. internal_image is a folder that "agentplane image add" took in, external_image a reference that a cluster pulls, git_host a git repository that the platform builds. */
-  readonly source: 'git_host' | 'external_image' | 'internal_image';
+  /** Where the agent comes from, immutable. internal_image is a folder that "agentplane image add" took in, external_image a reference that a cluster pulls, git_host a git repository that the platform builds, internal_source an uploaded archive that it builds. */
+  readonly source: 'git_host' | 'external_image' | 'internal_image' | 'internal_source';
   /** What holds for all revisions. */
   readonly sourceConfig: SourceConfig;
   /** What the next revision is made from. */

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { BuildState, Condition, GitSource, ResourceSpec, SecretReference } from './shared.js';
+import type { ArchiveSource, BuildState, Condition, GitSource, ResourceSpec, SecretReference } from './shared.js';
 
 /** What was asked for; what was found out about it is in the status. */
 export interface AgentRevisionSpec {
@@ -13,11 +13,13 @@ export interface AgentRevisionSpec {
   /** Number of the revision, from 1. */
   readonly number: number;
   /** Where the agent comes from. */
-  readonly source: 'git_host' | 'external_image' | 'internal_image';
+  readonly source: 'git_host' | 'external_image' | 'internal_image' | 'internal_source';
   /** Image reference as it was asked for. */
   readonly imageUri?: string;
   /** What a revision of source git_host is built from. */
   readonly git?: GitSource;
+  /** What a revision of source internal_source is built from. */
+  readonly archive?: ArchiveSource;
   /** What the workloads of a deployment get. CPU in cores, memory in MB. */
   readonly resourceSpec?: ResourceSpec;
   /** Environment variables of the agent whose values are in Secrets of the namespace of its pods. */

@@ -16,6 +16,18 @@ export interface AgentPlacement {
   readonly runtimeClassName?: string;
 }
 
+/** What a revision of source internal_source is built from. */
+export interface ArchiveSource {
+  /** Path of the archive below /v2 of the platform's REST interface. */
+  readonly path: string;
+  /** Path of the graph configuration file in the archive. */
+  readonly graphConfigPath: string;
+  /** Run in the root of the archive; else the lock file decides. */
+  readonly installCommand?: string;
+  /** Run in the folder of the graph configuration. */
+  readonly buildCommand?: string;
+}
+
 /** The build from git, written before its Job is made. */
 export interface BuildState {
   /** When it got its place. */
@@ -388,10 +400,12 @@ export interface SourceExport {
 export interface SourceRevisionConfig {
   /** A branch, or a tag as refs/tags/NAME; the default branch when absent; only for git_host. */
   readonly repoRef?: string;
-  /** Path of the graph configuration file in the repository; only for git_host. */
+  /** Path of the graph configuration file in the repository or the archive, where it is langgraph.json when absent; only for git_host and internal_source. */
   readonly graphConfigPath?: string;
-  /** Image reference; for internal_image the name of an image of the platform's own store. */
+  /** Image reference; for internal_image the name of an image of the platform's own store. A deployment of internal_image waits until it has one. */
   readonly imageUri?: string;
+  /** The archive that is built, as the upload URL of the deployment named it; only for internal_source, which waits until it has one. */
+  readonly sourceTarballPath?: string;
 }
 
 /** The tracing project to export, by name or by id. */

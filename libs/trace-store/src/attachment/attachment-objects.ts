@@ -98,6 +98,8 @@ export class AttachmentObjects {
             SELECT FROM attachments a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
           ) OR EXISTS (
             SELECT FROM example_attachments a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
+          ) OR EXISTS (
+            SELECT FROM source_archives a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
           ) AS is_used FROM unnest($1::uuid[], $2::uuid[]) AS u(tenant_id, id)
         ) d WHERE o.tenant_id = d.tenant_id AND o.id = d.id RETURNING o.tenant_id, o.id, o.state`,
         [rows.map((row) => row.tenant_id), rows.map(({ id }) => id)],

@@ -36,6 +36,7 @@ import { traceTotals, traceTotalsFilling } from './trace-totals.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
 import { heldExports } from './held-exports.js';
+import { sourceArchives } from './source-archives.js';
 import { marksOfCluster } from './marks-of-cluster.js';
 import { waitingByProject } from './waiting-by-project.js';
 
@@ -95,5 +96,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     traceTops,
     exportsByProgress,
     agedFences,
+    sourceArchives,
   ];
 }

@@ -1,6 +1,6 @@
 import { lstat, open, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { noBody, type TarItem } from '../archive/tar-entry.js';
+import { noBody, type TarItem } from '#lib/tar';
 
 /** Returns true for names of a folder that are left out; asked with the path from the root. */
 export type LeavesOut = (path: string) => boolean;

@@ -2,9 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ObjectName, StoredObjects } from '#lib/embedded-object-store';
 import { temporaryFolder } from '#lib/testing';
-import { readTar } from '../archive/read-tar.js';
-import type { TarItem } from '../archive/tar-entry.js';
-import { writeTar } from '../archive/write-tar.js';
+import { readTar, type TarItem, writeTar } from '#lib/tar';
 import { ObjectItems, restoreObjects } from './object-items.js';
 
 const KEYS = [

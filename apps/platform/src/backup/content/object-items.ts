@@ -1,5 +1,5 @@
 import { type ObjectName, type OpenedObject, StoredObjects } from '#lib/embedded-object-store';
-import { noBody, type TarItem } from '../archive/tar-entry.js';
+import { noBody, type TarItem } from '#lib/tar';
 
 /** Facts about an object for which its tar entry has no field, as JSON in its note. */
 interface ObjectNote extends ObjectName {

@@ -1,5 +1,5 @@
 import { normalize } from 'node:path';
-import type { TarEntry, TarItem } from '../archive/tar-entry.js';
+import type { TarEntry, TarItem } from '#lib/tar';
 
 /** Small files: what a start writes anew is among them where addresses or keys depend on it. */
 export const FILES = ['format.json', 'credentials.json', 'ports.json', 'kubeconfig', 'secrets', 'kube'];

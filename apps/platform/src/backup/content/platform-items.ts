@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DataPaths } from '#lib/data-folder';
-import type { TarItem } from '../archive/tar-entry.js';
+import type { TarItem } from '#lib/tar';
 import { folderItems } from './folder-items.js';
 import { FILES, isDraft, isOfImages } from './part-entries.js';
 

@@ -4,8 +4,7 @@ import { basename, join } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { errorText } from '#lib/errors';
-import { readTar } from '../archive/read-tar.js';
-import type { TarItem } from '../archive/tar-entry.js';
+import { readTar, type TarItem } from '#lib/tar';
 import { PIECE_BYTES, type PartRecord } from './part-record.js';
 import { type BackupKey, PLAIN, type Seal } from './seal.js';
 

@@ -3,8 +3,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { constants, createZstdCompress } from 'node:zlib';
-import type { TarItem } from '../archive/tar-entry.js';
-import { writeTar } from '../archive/write-tar.js';
+import { type TarItem, writeTar } from '#lib/tar';
 import { PIECE_BYTES, type PartRecord } from './part-record.js';
 import { type BackupKey, PLAIN } from './seal.js';
 

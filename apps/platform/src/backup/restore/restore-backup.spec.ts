@@ -4,7 +4,7 @@ import { installedMajor } from '#lib/embedded-postgres';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { noBody, type TarEntry, type TarItem } from '../archive/tar-entry.js';
+import { noBody, type TarEntry, type TarItem } from '#lib/tar';
 import { newHead, openBackup, writeManifest } from '../format/backup-manifest.js';
 import { writePart } from '../part/write-part.js';
 import { verifyBackup } from '../verify-backup.js';

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
-import { noBody, type TarEntry, type TarItem } from '../archive/tar-entry.js';
+import { noBody, type TarEntry, type TarItem } from '#lib/tar';
 import { unpack } from './unpack.js';
 
 const entry = (kind: TarEntry['kind'], path: string, more: Partial<TarEntry> = {}): TarEntry => ({

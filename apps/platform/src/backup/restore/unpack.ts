@@ -1,6 +1,6 @@
 import { chmod, chown, lstat, mkdir, open, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
-import type { TarEntry, TarItem } from '../archive/tar-entry.js';
+import type { TarEntry, TarItem } from '#lib/tar';
 
 export interface UnpackOptions {
   /** Root of all unpacked entries. */

@@ -133,7 +133,7 @@ export function parseRecords(body: Buffer): ReadonlyMap<string, string> {
   return records;
 }
 
-/** The entry of a header with the records before it. @throws Error for kinds that no backup has */
+/** The entry of a header with the records before it. @throws Error for other kinds of entries */
 export function entryOf(header: TarHeader, records: ReadonlyMap<string, string>): TarEntry {
   const note = records.get(NOTE);
   const path = (records.get('path') ?? header.path).replace(/\/$/, '');
@@ -148,7 +148,9 @@ export function entryOf(header: TarHeader, records: ReadonlyMap<string, string>)
     case '2':
       return { ...base, kind: 'link', bytes: 0, target: records.get('linkpath') ?? header.target };
     default:
-      throw new Error(`${path} is of the kind ${JSON.stringify(header.type)}, which no backup holds`);
+      throw new Error(
+        `${path} is of the kind ${JSON.stringify(header.type)}, which is neither a file, a folder nor a symbolic link`,
+      );
   }
 }
 

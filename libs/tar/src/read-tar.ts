@@ -2,7 +2,7 @@ import { ByteFeed } from './byte-feed.js';
 import { BLOCK_BYTES, paddingOf, type TarItem } from './tar-entry.js';
 import { entryOf, parseHeader, parseRecords } from './tar-header.js';
 
-/** Records are names and notes; more is no header of ours. */
+/** Records are names and notes; a header with more is refused. */
 const MAX_RECORDS_BYTES = 4 << 20;
 
 /**
@@ -19,10 +19,13 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
     if (block.length < BLOCK_BYTES) throw new Error('the archive ends within a header');
     const header = parseHeader(block);
     if (!header) return feed.drain();
-    if (header.type === 'x') {
+    if (header.type === 'x' || header.type === 'g' || header.type === 'L') {
       if (!(header.bytes <= MAX_RECORDS_BYTES)) throw new Error('a header has too many records');
-      records = parseRecords(await feed.take(header.bytes));
+      const body = await feed.take(header.bytes);
       await feed.take(paddingOf(header.bytes));
+      if (header.type === 'x') records = parseRecords(body);
+      // GNU tar has a long name as the content of an entry; `git archive` has its commit in a global header
+      if (header.type === 'L') records = new Map([['path', body.toString('utf8').replace(/\0+$/, '')]]);
       continue;
     }
     const entry = entryOf(header, records);

@@ -1,0 +1,4 @@
+/** Archives of files as streams: POSIX tar (pax), read and written entry by entry. */
+export { readTar } from './read-tar.js';
+export { noBody, type TarEntry, type TarItem } from './tar-entry.js';
+export { writeTar } from './write-tar.js';
