@@ -81,6 +81,8 @@ export const ANNOTATION = {
   displayName: 'agentplane.dev/display-name',
   /** On a deployment: JSON, list of NAME:VERSION that a client of REST noted. */
   trackedPackages: 'agentplane.dev/tracked-packages',
+  /** On a deployment: names of variables that a client of REST sent and that it cannot have, separated by commas. */
+  leftOutVariables: 'agentplane.dev/left-out-variables',
   /** On a deployment: JSON, requested revisions that were never created because another was requested first. */
   supersededRevisions: 'agentplane.dev/superseded-revisions',
   /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */

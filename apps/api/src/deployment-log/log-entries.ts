@@ -6,6 +6,7 @@ import { lineTime, type LogLine } from '#lib/pod-logs';
 import { CONDITION, findCondition, type RevisionWireStatus } from '#lib/resources';
 import { invalid } from '../wire/request-pipe.js';
 import type { DeploymentAnswer, RevisionAnswer } from '../deployment/deployment-answer.js';
+import { leftOutText, leftOutVariables } from '../deployment/render-deployment.js';
 import type { DeploymentRevisions } from '../deployment/deployment-revisions.js';
 import type { Deployments } from '../deployment/deployments.js';
 import type { DeploymentLogs } from './deployment-logs.js';
@@ -76,11 +77,32 @@ export class LogEntries {
         ? (await Promise.all(BUILD_CONTAINERS.map((one) => orNone(read(one))))).flat()
         : await read();
     const entries = entriesOf(lines.filter((line) => isOfBuild(line) === (kind === 'build')));
-    const wanted = [...entries, ...state]
+    // a state that passes is worth an entry while nothing is printed yet: clients that follow would see each of them
+    const shown = state.filter(({ level }) => level === 'ERROR' || entries.length === 0);
+    const leftOut = kind === 'deploy' ? this.#leftOut(caller, target) : [];
+    const wanted = [...leftOut, ...entries, ...shown]
       .filter(({ timestamp }) => (since === undefined || timestamp >= since) && !isAfter(timestamp, until))
       .filter(({ level }) => !request.level || LEVELS.indexOf(level) >= LEVELS.indexOf(request.level))
       .filter(({ message }) => message.toLowerCase().includes((request.query ?? '').toLowerCase()));
     return pageOf(wanted, request);
+  }
+
+  /** Variables that the deployment did not get: clients that send whole files of them read no header. */
+  #leftOut(caller: Caller, { deploymentId }: LogTarget): readonly LogEntry[] {
+    const deployment = this.places.deployments.find(caller, deploymentId);
+    const message = leftOutText(leftOutVariables(deployment));
+    if (message === '') return [];
+    const timestamp = lineTime(deployment.metadata.creationTimestamp ?? '') ?? '';
+    return [
+      {
+        id: idOf([deploymentId, message]),
+        timestamp,
+        level: 'WARNING',
+        message,
+        pod: null,
+        container: null,
+      },
+    ];
   }
 
   /** The reason why the target does not serve, as an entry. */

@@ -90,6 +90,11 @@ export class DeploymentAnswer {
   @Answered(orNull(TEXT), 'Name for people') readonly display_name: string | null;
   @Answered(orNull(textList()), 'NAME:VERSION of packages that a client noted')
   readonly tracked_packages: readonly string[] | null;
+  @Answered(
+    textList(),
+    "Names of secrets that were sent and left out: they are the platform's, or can run code",
+  )
+  readonly left_out_secrets: readonly string[];
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
   @Answered(WHOLE, 'Counts the changes of the desired state; ETag is made from it')

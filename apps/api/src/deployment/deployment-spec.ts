@@ -267,6 +267,24 @@ export function neverRunningProblems(
   return [{ loc, msg, type: 'value_error' }];
 }
 
+/**
+ * Takes out of a request the variables that a deployment cannot have. Clients of LangSmith send whole `.env` files, whose
+ * usual lines would refuse every deployment.
+ */
+export function leaveOutSecrets<T extends Pick<PatchDeploymentRequest, 'secrets'>>(
+  request: T,
+  { allowsDangerousEnvironment }: Pick<TenantHome, 'allowsDangerousEnvironment'>,
+): { readonly request: T; readonly leftOut: readonly string[] | undefined } {
+  const { secrets } = request;
+  if (!secrets) return { request, leftOut: undefined };
+  const isLeftOut = ({ name }: { readonly name: string }): boolean =>
+    isReservedEnvironment(name) || (isDangerousEnvironment(name) && !allowsDangerousEnvironment);
+  return {
+    request: { ...request, secrets: secrets.filter((one) => !isLeftOut(one)) },
+    leftOut: secrets.filter(isLeftOut).map(({ name }) => name),
+  };
+}
+
 /** Names that are reserved, come twice, or are dangerous in a workspace that does not allow them. */
 export function secretProblems(
   { secrets, secret_references: references }: Pick<PatchDeploymentRequest, 'secrets' | 'secret_references'>,

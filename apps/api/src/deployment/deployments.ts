@@ -31,6 +31,7 @@ import type { CreateDeploymentRequest, PatchDeploymentRequest } from './deployme
 import {
   buildSpec,
   immutableProblems,
+  leaveOutSecrets,
   makesRevision,
   neverRunningProblems,
   patchSpec,
@@ -83,12 +84,16 @@ export class Deployments {
    */
   async create(
     caller: Caller,
-    request: CreateDeploymentRequest,
+    asked: CreateDeploymentRequest,
     sent: SentWords = {},
     repeated?: RepeatedRequest,
   ): Promise<DeploymentAnswer> {
     const home = this.workspaces.homeOf(caller.tenantId);
     const { namespace } = home;
+    const isVendors = asked.source === 'internal_source' || sent['source'] !== asked.source;
+    const { request, leftOut } = isVendors
+      ? leaveOutSecrets(asked, home)
+      : { request: asked, leftOut: undefined };
     const former = repeated?.findIn(this.homes.deployments.list(namespace));
     if (former) return this.#again(caller, former, request);
     refuse(secretProblems(request, home));
@@ -114,7 +119,7 @@ export class Deployments {
         annotations: {
           [ANNOTATION.id]: randomUUID(),
           ...rememberWords(sent),
-          ...notesOf(request),
+          ...notesOf(request, leftOut),
           ...repeated?.annotations,
         },
         labels: { [LABEL.managedBy]: MANAGED_BY },
@@ -197,13 +202,17 @@ export class Deployments {
   ): Promise<DeploymentAnswer> {
     const deployment = this.changeable(caller, id);
     const shown = shownUrl(deployment, this.homes.routes.assignedUrlOf(deployment));
-    const request = await this.#withoutShownSecrets(deployment, withoutShownUrl(asked, shown));
+    const changes = await this.#withoutShownSecrets(deployment, withoutShownUrl(asked, shown));
+    const home = this.workspaces.homeOf(caller.tenantId);
+    const { request, leftOut } = isOfVendors(deployment)
+      ? leaveOutSecrets(changes, home)
+      : { request: changes, leftOut: undefined };
     requireMatch(deployment, ifMatch);
     const { name, namespace = '' } = deployment.metadata;
     const kept = await this.#keptValues(deployment, request);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
-      ...secretProblems(request, this.workspaces.homeOf(caller.tenantId), kept),
+      ...secretProblems(request, home, kept),
     ]);
     const listener = this.#listenerOf(deployment);
     refuse(this.#placeProblems(deployment.spec.source, request, listener));
@@ -227,7 +236,7 @@ export class Deployments {
         const spec = patchSpec(current.spec, request, { revision, secretName });
         const next =
           revision && spec.revisionRequest === revision ? asking(current, spec) : { ...current, spec };
-        const annotations = { ...next.metadata.annotations, ...notesOf(request) };
+        const annotations = { ...next.metadata.annotations, ...notesOf(request, leftOut) };
         return { ...next, metadata: { ...next.metadata, annotations } };
       });
     } catch (error) {
@@ -372,13 +381,17 @@ function refuse(problems: readonly FieldProblem[]): void {
 }
 
 /** Members that are kept and drive nothing. */
-function notesOf({
-  display_name: displayName,
-  tracked_packages: packages,
-}: Pick<PatchDeploymentRequest, 'display_name' | 'tracked_packages'>): Values {
+function notesOf(
+  {
+    display_name: displayName,
+    tracked_packages: packages,
+  }: Pick<PatchDeploymentRequest, 'display_name' | 'tracked_packages'>,
+  leftOut: readonly string[] | undefined,
+): Values {
   return {
     ...(displayName ? { [ANNOTATION.displayName]: displayName } : {}),
     ...(packages ? { [ANNOTATION.trackedPackages]: JSON.stringify(packages) } : {}),
+    ...(leftOut ? { [ANNOTATION.leftOutVariables]: leftOut.join(',') } : {}),
   };
 }
 
@@ -388,6 +401,12 @@ function hasType(deployment: AgentDeployment, type: string): boolean {
   if (own !== ourWord('deployment_type', type)) return false;
   const word = wordFor(deployment, 'deployment_type', own) ?? '';
   return !SLEEPING_TYPES.has(type) || SLEEPING_TYPES.has(word);
+}
+
+/** True for deployments that were made in LangSmith's words, or that only its clients make. */
+function isOfVendors(deployment: AgentDeployment): boolean {
+  const { source } = deployment.spec;
+  return source === 'internal_source' || wordFor(deployment, 'source', source) !== source;
 }
 
 function isReconciled({ metadata, status }: AgentDeployment): boolean {

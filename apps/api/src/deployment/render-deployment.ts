@@ -72,6 +72,18 @@ function wholeSeconds(time: string): string {
   return Number.isNaN(date.getTime()) ? time : date.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
+/** Names of variables that were sent and left out. */
+export function leftOutVariables({ metadata }: AgentDeployment): readonly string[] {
+  return (metadata.annotations?.[ANNOTATION.leftOutVariables] ?? '').split(',').filter((name) => name !== '');
+}
+
+/** Sentence about them; empty when there are none. */
+export function leftOutText(names: readonly string[]): string {
+  return names.length === 0
+    ? ''
+    : `${names.join(', ')} left out of the secrets: the platform sets them, or they can run code and need spec.allowDangerousEnvironment of the Workspace`;
+}
+
 /** Latest of the times that a deployment knows of. */
 function updatedAt(deployment: AgentDeployment): string {
   const { metadata, spec, status } = deployment;
@@ -139,6 +151,7 @@ export function renderDeployment(
     })),
     display_name: metadata.annotations?.[ANNOTATION.displayName] ?? null,
     tracked_packages: trackedPackages(deployment),
+    left_out_secrets: leftOutVariables(deployment),
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: updatedAt(deployment),
     generation: metadata.generation ?? 1,

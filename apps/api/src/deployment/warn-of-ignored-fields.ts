@@ -9,6 +9,7 @@ import { fromWire, snakeCase } from '../wire/case.js';
 import { addWarning } from '../wire/speak-vocabulary.js';
 import { ourWord } from '../wire/vocabulary.js';
 import { type DeploymentAnswer, isDeploymentAnswer } from './deployment-answer.js';
+import { leftOutText } from './render-deployment.js';
 
 const READS = new Set(['GET', 'HEAD']);
 
@@ -36,6 +37,8 @@ export class WarnOfIgnoredFields implements NestInterceptor {
       tap((answer) => {
         const warning = isDeploymentAnswer(answer) ? warningOf(answer, this.#surroundings) : '';
         if (warning !== '') addWarning(http.getResponse<FastifyReply>(), warning);
+        const leftOut = isDeploymentAnswer(answer) ? leftOutText(answer.left_out_secrets) : '';
+        if (leftOut !== '') addWarning(http.getResponse<FastifyReply>(), leftOut);
       }),
     );
   }
