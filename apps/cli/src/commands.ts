@@ -25,6 +25,7 @@ import { DOWN_COMMAND } from './down/down-rows.js';
 import { EVENTS_COMMAND } from './events/events-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
+import { IMPORT_COMMANDS } from './import/import-rows.js';
 import { KEY_COMMANDS } from './keys/keys-rows.js';
 import { LISTENER_COMMANDS } from './listener/listener-rows.js';
 import { LOGS_COMMANDS } from './logs/logs-rows.js';
@@ -43,6 +44,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   contexts: 'platforms known by name: address, key, region',
   export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
+  import: 'what other products hold, moved into a workspace',
   keys: 'API keys of a workspace',
   listener: 'what carries out deployments in another cluster',
   prices: 'prices of models, by which runs get their costs',
@@ -155,6 +157,7 @@ export const COMMANDS: readonly Command[] = [
   ...EXPORT_COMMANDS,
   ...PRICE_COMMANDS,
   ...TRACE_COMMANDS,
+  ...IMPORT_COMMANDS,
   ...IMAGE_COMMANDS,
   ...WORKSPACE_COMMANDS,
   ...LISTENER_COMMANDS,

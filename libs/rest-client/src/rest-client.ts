@@ -13,7 +13,10 @@ const MAX_SHOWN = 2_000;
 /** Address and key of a REST interface. */
 export interface RestAccess {
   readonly url: string;
-  readonly key: string;
+  /** Sent as `X-Api-Key`; absent for a server that wants none. */
+  readonly key?: string;
+  /** Sent as `Authorization`, for servers of other products. */
+  readonly authorization?: string;
   /** Sent with an operator key, which belongs to no tenant. */
   readonly tenantId?: string;
   /** File of certificates that the client believes beside the well-known ones. */
@@ -25,24 +28,29 @@ export type RestRequests = Pick<RestClient, 'request'>;
 
 type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
+interface RestOptions {
+  /** Until a request that has no whole answer yet is given up; default 30 s. */
+  readonly timeoutMs?: number;
+  /** Reader of answers; `JSON.parse` by default. */
+  readonly parse?: (text: string) => unknown;
+}
+
 /** The REST interface as its clients use it: one request, one JSON answer. */
 export class RestClient {
   readonly #access: RestAccess;
   readonly #send: Fetch;
-  readonly #timeoutMs: number;
+  readonly #options: Required<RestOptions>;
 
-  /**
-   * @param options.timeoutMs until a request that has no whole answer yet is given up; default 30 s
-   * @throws Error for a file of certificates that cannot be used
-   */
-  constructor(access: RestAccess, { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {}) {
+  /** @throws Error for a file of certificates that cannot be used */
+  constructor(access: RestAccess, options: RestOptions = {}) {
     this.#access = access;
     this.#send = fetchOf(access);
-    this.#timeoutMs = timeoutMs;
+    this.#options = { timeoutMs: TIMEOUT_MS, parse: JSON.parse, ...options };
   }
 
   /**
    * The answer's JSON, undefined for an empty one; its shape is that of the route in the OpenAPI document.
+   * @param headers with a content type the body is a text that is sent as it is, else it is sent as JSON
    * @throws RestError when the request was refused or the answer is not from REST, RestRedirectError,
    * RestUnreachableError
    */
@@ -53,15 +61,18 @@ export class RestClient {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<T> {
     const asked = `${method} ${path} at ${this.#access.url}`;
+    const isJson = headers['content-type'] === undefined;
+    const type: Record<string, string> =
+      isJson && body !== undefined ? { 'content-type': 'application/json' } : {};
     const response = await this.#fetch(path, {
       method,
-      headers: body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(this.#timeoutMs),
+      headers: { ...type, ...headers },
+      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : String(body) }),
+      signal: AbortSignal.timeout(this.#options.timeoutMs),
     });
     const text = await this.#textOf(response, asked);
     if (!response.ok) throw this.#refusal(response, text, asked);
-    const answer = parseJson(text);
+    const answer = parsed(text, this.#options.parse);
     if (answer === undefined && text !== '')
       throw new RestError(
         response.status,
@@ -108,13 +119,13 @@ export class RestClient {
   }
 
   async #fetch(path: string, { headers, ...request }: FetchRequest): Promise<Response> {
-    const { url, key, tenantId } = this.#access;
-    const tenant: Record<string, string> = tenantId === undefined ? {} : { 'x-tenant-id': tenantId };
+    const { url, key, authorization, tenantId } = this.#access;
+    const credentials: Record<string, string> = {};
+    if (key !== undefined) credentials['x-api-key'] = key;
+    if (authorization !== undefined) credentials['authorization'] = authorization;
+    if (tenantId !== undefined) credentials['x-tenant-id'] = tenantId;
     try {
-      return await this.#send(url + path, {
-        ...request,
-        headers: { 'x-api-key': key, ...tenant, ...headers },
-      });
+      return await this.#send(url + path, { ...request, headers: { ...credentials, ...headers } });
     } catch (error) {
       throw new RestUnreachableError(url, error);
     }
@@ -134,13 +145,25 @@ export class RestClient {
   #refusal(response: Response, text: string, asked: string): RestError | RestRedirectError {
     const { status } = response;
     if (status >= 300 && status < 400) return new RestRedirectError(this.#access.url, response);
-    return new RestError(status, `${detailOf(status, parseJson(text))} (${asked})`);
+    const answer = parsed(text, JSON.parse);
+    const after = response.headers.get('retry-after');
+    return new RestError(status, `${detailOf(status, answer)} (${asked})`, {
+      detail: fieldOf(answer, 'detail'),
+      retryAfterMs: after === null ? undefined : pauseOf(after),
+    });
   }
 }
 
-function parseJson(text: string): unknown {
+/** `Retry-After` in seconds, or as a date; undefined for anything else. */
+function pauseOf(text: string): number | undefined {
+  if (/^\d{1,6}(\.\d{1,6})?$/.test(text)) return Number(text) * 1_000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - systemClock.now().getTime());
+}
+
+function parsed(text: string, parse: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch {
     return undefined;
   }

@@ -4,6 +4,8 @@ export class RestError extends Error {
     /** HTTP status. */
     readonly status: number,
     message: string,
+    /** `detail` of the answer as it came, and the pause that the server asks for. */
+    readonly answer: { readonly detail?: unknown; readonly retryAfterMs?: number | undefined } = {},
   ) {
     super(message);
     this.name = 'RestError';

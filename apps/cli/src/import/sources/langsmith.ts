@@ -1,0 +1,249 @@
+import { at, type JsonObject, listAt, numberAt, own, recordAt, textAt } from '#lib/json';
+import { RestError, type RestRequests } from '#lib/rest-client';
+import {
+  asObject,
+  type Example,
+  type ExamplePage,
+  given,
+  type LeftBehind,
+  type RunPage,
+  type Source,
+  type SourceDataset,
+  type SourceProject,
+} from '../source.js';
+
+const PAGE = 100;
+/** Fields of a run that are moved, and those that say what else it has. */
+const SELECT = [
+  ...['id', 'name', 'run_type', 'trace_id', 'parent_run_id', 'dotted_order', 'start_time', 'end_time'],
+  ...['inputs', 'outputs', 'error', 'events', 'extra', 'serialized', 'tags', 'reference_example_id'],
+  ...['total_tokens', 'prompt_tokens', 'completion_tokens', 'total_cost', 'prompt_cost', 'completion_cost'],
+  ...['first_token_time', 'trace_tier', 'feedback_stats', 'direct_child_run_ids'],
+  ...['inputs_s3_urls', 'outputs_s3_urls', 's3_urls'],
+];
+/** Fields with which runs are only counted. */
+const COUNTED = ['id', 'feedback_stats', 's3_urls'];
+const KEPT = SELECT.slice(0, SELECT.indexOf('total_tokens'));
+const SUMS = SELECT.slice(KEPT.length, SELECT.indexOf('first_token_time'));
+
+/** Lists that have no place here, by the route that counts them. */
+const LISTS: readonly (readonly [kind: string, path: string, note: string])[] = [
+  ['prompts', '/repos?is_archived=false', 'keep them in your code, or in files'],
+  ['annotation queues', '/annotation-queues?', 'their feedback is moved with its runs'],
+  ['rules', '/runs/rules?', 'automations and online evaluators run in your code'],
+  ['charts', '/charts?', 'see the metrics of the platform'],
+  ['feedback configurations', '/feedback-configs?', 'set them by createFeedbackConfig'],
+];
+
+export interface LangSmithOptions {
+  readonly rest: RestRequests;
+  /** Reads payloads that the source keeps elsewhere, by signed addresses. */
+  readonly open: (url: string) => Promise<unknown>;
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  /** Names or ids; empty: all. */
+  readonly projects: readonly string[];
+  readonly isCountOnly: boolean;
+}
+
+/** A server with the REST interface of LangSmith. */
+export class LangSmith implements Source {
+  readonly product = 'langsmith';
+  readonly #options: LangSmithOptions;
+  /** Runs of a page; halved when the source cannot answer so many. */
+  #page = PAGE;
+  /** Datasets on which the chosen projects are experiments. */
+  readonly #referenced = new Set<string>();
+
+  constructor(options: LangSmithOptions) {
+    this.#options = options;
+  }
+
+  async *projects(): AsyncIterable<SourceProject> {
+    const { projects } = this.#options;
+    for await (const project of this.#list('/sessions?')) {
+      const [id, name] = [textAt(project, ['id']), textAt(project, ['name'])];
+      if (projects.length > 0 && !projects.includes(id) && !projects.includes(name)) continue;
+      const reference = textAt(project, ['reference_dataset_id']);
+      if (reference !== '') this.#referenced.add(reference);
+      const body = { ...picked(project, PROJECT), id, name };
+      yield { ref: id, body, total: await this.#countRuns(id) };
+    }
+  }
+
+  /** Undefined where the source does not say. */
+  async #countRuns(id: string): Promise<number | undefined> {
+    try {
+      const stats = await this.#options.rest.request<JsonObject>('POST', '/runs/stats', {
+        session: [id],
+        ...this.#window(),
+      });
+      return numberAt(stats, ['run_count']);
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #window(): JsonObject {
+    return given({ start_time: this.#options.since, end_time: this.#options.until });
+  }
+
+  async runs({ ref, body }: SourceProject, cursor: string | undefined): Promise<RunPage> {
+    if (cursor === OF_PROJECT)
+      return { feedback: await this.#feedback(`session=${ref}&level=session`, body.id), next: undefined };
+    const { isCountOnly } = this.#options;
+    const answer = await this.#query({
+      session: [ref],
+      ...this.#window(),
+      order: 'asc',
+      select: isCountOnly ? COUNTED : SELECT,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    const found = listAt(answer, 'runs') as readonly JsonObject[];
+    const judged = found.filter((run) => Object.keys(recordAt(run, 'feedback_stats')).length > 0);
+    const query = judged.map((run) => `run=${String(run['id'])}`).join('&');
+    const runs = isCountOnly ? found : await Promise.all(found.map((run) => this.#run(run, body.id)));
+    return {
+      runs,
+      feedback: judged.length === 0 ? [] : await this.#feedback(query, body.id),
+      attachments: found.reduce((sum, run) => sum + Object.keys(recordAt(run, 's3_urls')).length, 0),
+      next: textAt(answer, ['cursors', 'next']) || OF_PROJECT,
+    };
+  }
+
+  async #query(body: JsonObject): Promise<unknown> {
+    for (;;) {
+      try {
+        return await this.#options.rest.request('POST', '/runs/query', { ...body, limit: this.#page });
+      } catch (error) {
+        if (this.#page === 1 || !isTooMuch(error)) throw error;
+        this.#page = Math.ceil(this.#page / 2);
+      }
+    }
+  }
+
+  async #run(run: JsonObject, projectId: string): Promise<JsonObject> {
+    const first = own(run, 'first_token_time');
+    const events = listAt(run, 'events');
+    const isNoted = typeof first !== 'string' || events.some((event) => at(event, 'name') === 'new_token');
+    return given({
+      ...picked(run, KEPT),
+      inputs: await this.#payload(run, 'inputs'),
+      outputs: await this.#payload(run, 'outputs'),
+      session_id: projectId,
+      trace_tier: own(run, 'trace_tier'),
+      ...(isNoted ? {} : { events: [...events, { name: 'new_token', time: first }] }),
+      // tokens of all others are sums of their children, which are counted here again
+      ...(isCall(run) ? picked(run, SUMS) : {}),
+    });
+  }
+
+  async #payload(run: JsonObject, name: 'inputs' | 'outputs'): Promise<unknown> {
+    const url = textAt(run, [`${name}_s3_urls`, 'ROOT', 'presigned_url']);
+    return url === '' ? own(run, name) : await this.#options.open(url);
+  }
+
+  async #feedback(query: string, projectId: string): Promise<readonly JsonObject[]> {
+    const found: JsonObject[] = [];
+    for await (const one of this.#list(`/feedback?${query}`)) {
+      const source = own(one, 'feedback_source');
+      found.push({
+        ...given(picked(one, FEEDBACK)),
+        session_id: projectId,
+        ...(source ? { feedback_source: given(picked(asObject(source, 'type'), SOURCE)) } : {}),
+      });
+    }
+    return found;
+  }
+
+  async *datasets(): AsyncIterable<SourceDataset> {
+    for await (const dataset of this.#list('/datasets?')) {
+      const [id, name] = [textAt(dataset, ['id']), textAt(dataset, ['name'])];
+      if (this.#options.projects.length > 0 && !this.#referenced.has(id)) continue;
+      const extra = given({ metadata: own(dataset, 'metadata') });
+      yield { ref: id, body: { ...given(picked(dataset, DATASET)), extra, id, name } };
+    }
+  }
+
+  async examples({ ref }: SourceDataset, cursor = '0'): Promise<ExamplePage> {
+    const found = await this.#options.rest.request<readonly JsonObject[]>(
+      'GET',
+      `/examples?dataset=${ref}&limit=${PAGE}&offset=${cursor}`,
+    );
+    const next = found.length < PAGE ? undefined : String(Number(cursor) + found.length);
+    return { examples: found.map(exampleOf), next };
+  }
+
+  async leftBehind(): Promise<readonly LeftBehind[]> {
+    const counts = LISTS.map(async ([kind, path, note]) => ({ kind, count: await this.#count(path), note }));
+    return await Promise.all(counts);
+  }
+
+  /** 0 for what the source does not have. */
+  async #count(path: string): Promise<number> {
+    let count = 0;
+    try {
+      for await (const _one of this.#list(path)) count++;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+    return count;
+  }
+
+  /** Items of a list in pages by offset, also of one that is a member of an object. */
+  async *#list(path: string): AsyncIterable<JsonObject> {
+    for (let offset = 0; ; offset += PAGE) {
+      const answer = await this.#options.rest.request('GET', `${path}&limit=${PAGE}&offset=${offset}`);
+      const items = Array.isArray(answer) ? answer : (Object.values(answer ?? {}).find(Array.isArray) ?? []);
+      yield* items as readonly JsonObject[];
+      if (items.length < PAGE) return;
+    }
+  }
+}
+
+/** Cursor behind the last run: feedback of the project itself follows. */
+const OF_PROJECT = 'project';
+const PROJECT = ['description', 'start_time', 'end_time', 'extra', 'reference_dataset_id', 'trace_tier'];
+const DATASET = ['description', 'data_type', 'inputs_schema_definition', 'outputs_schema_definition'];
+const FEEDBACK = [
+  ...['id', 'run_id', 'trace_id', 'key', 'score', 'value', 'correction', 'comment', 'feedback_config'],
+  ...['extra', 'error', 'created_at', 'comparative_experiment_id', 'feedback_group_id'],
+];
+const SOURCE = ['type', 'metadata', 'user_id', 'user_name'];
+
+function picked(from: JsonObject, names: readonly string[]): JsonObject {
+  return given(Object.fromEntries(names.map((name) => [name, own(from, name)])));
+}
+
+/** True for a call of a model whose tokens are its own. */
+function isCall(run: JsonObject): boolean {
+  return (
+    run['run_type'] === 'llm' &&
+    listAt(run, 'direct_child_run_ids').length === 0 &&
+    numberAt(run, ['total_tokens']) > 0
+  );
+}
+
+function exampleOf(found: JsonObject): Example {
+  const { dataset_split: split, ...metadata } = asObject(own(found, 'metadata'), 'metadata');
+  const outputs = own(found, 'outputs');
+  return {
+    id: textAt(found, ['id']),
+    inputs: asObject(own(found, 'inputs'), 'input'),
+    outputs: outputs === null || outputs === undefined ? undefined : asObject(outputs, 'output'),
+    metadata,
+    split: (Array.isArray(split) ? split : [split]).filter((one) => typeof one === 'string'),
+    created_at: textAt(found, ['created_at']) || undefined,
+    source_run_id: textAt(found, ['source_run_id']) || undefined,
+  };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof RestError && [400, 403, 404, 405, 422, 501].includes(error.status);
+}
+
+/** True when fewer runs may be answered: too long for one answer, or too slow. */
+function isTooMuch(error: unknown): boolean {
+  return error instanceof RestError && (error.status < 300 || [413, 500, 504].includes(error.status));
+}
