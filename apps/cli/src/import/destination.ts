@@ -4,6 +4,8 @@ import { type Example, given, type RunPage, type SourceDataset, type SourceProje
 
 /** Above it a request is sent in parts; the platform takes 128 MiB. */
 const MAX_BODY = 33_554_432;
+/** Ids that fit an address. */
+const NAMED_AT_ONCE = 100;
 const BOUNDARY = 'agentplane-import-7d1f0a6c2b';
 
 interface FormPart {
@@ -57,11 +59,11 @@ export class Destination {
     }
   }
 
-  /** Stores a page of runs, then their feedback. @param name of the project */
-  async writeRuns(name: string, { runs = [], spans = [], feedback }: RunPage): Promise<Refused> {
+  /** Stores a page of runs, then their feedback. */
+  async writeRuns({ runs = [], spans = [], feedback }: RunPage): Promise<Refused> {
     if (spans.length > 0)
       await this.#rest.request('POST', '/otel/v1/traces', {
-        resourceSpans: [{ scopeSpans: [{ spans: spans.map((span) => inProject(span, name)) }] }],
+        resourceSpans: [{ scopeSpans: [{ spans }] }],
       });
     const parts = [
       ...runs.map((value) => ({ name: `post.${String(own(value, 'id'))}`, value })),
@@ -74,6 +76,13 @@ export class Destination {
 
   /** Stores the examples that are not there yet. */
   async writeExamples(datasetId: string, examples: readonly Example[]): Promise<Refused> {
+    let refused = 0;
+    for (let at = 0; at < examples.length; at += NAMED_AT_ONCE)
+      refused += await this.#addExamples(datasetId, examples.slice(at, at + NAMED_AT_ONCE));
+    return { examples: refused };
+  }
+
+  async #addExamples(datasetId: string, examples: readonly Example[]): Promise<number> {
     const query = new URLSearchParams({ dataset: datasetId, exclude_default_fields: 'true' });
     for (const { id } of examples) query.append('id', id);
     const found = await this.#rest.request<readonly { readonly id: string }[]>('GET', `/examples?${query}`);
@@ -86,7 +95,7 @@ export class Destination {
         ...(outputs === undefined ? [] : [{ name: `${id}.outputs`, value: outputs }]),
       ]);
     const path = `/v1/platform/datasets/${datasetId}/examples`;
-    return { examples: (await this.#sendParts(path, parts)).length };
+    return (await this.#sendParts(path, parts)).length;
   }
 
   /** @returns names of parts that were refused, each once */
@@ -130,12 +139,6 @@ export class Destination {
     );
     return { examples };
   }
-}
-
-/** A span that names its project. */
-function inProject(span: JsonObject, name: string): JsonObject {
-  const attribute = { key: 'langsmith.trace.session_name', value: { stringValue: name } };
-  return { ...span, attributes: [...listAt(span, 'attributes'), attribute] };
 }
 
 /** The part that a problem is about: `["body", "post.ID", …]`. */

@@ -12,12 +12,15 @@ import { LiveLines } from '../output/live-lines.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 import { controlPlaneOf, deploymentsPart } from './deployments.js';
+import { deploymentIdOf } from '../rest/deployment-id.js';
 import { Destination } from './destination.js';
 import { type MovedRow, movePart, type Part } from './move.js';
 import { partsOf } from './parts.js';
 import { type Progress, ProgressFile } from './progress-file.js';
 import type { LeftBehind, Source } from './source.js';
+import { agentParts } from './sources/agent-server.js';
 import { LangSmith } from './sources/langsmith.js';
+import { Phoenix } from './sources/phoenix.js';
 
 export interface ImportFlags extends TargetFlags {
   readonly from: string | undefined;
@@ -54,7 +57,7 @@ const SHAPE: Shape<MovedRow> = {
 };
 
 /** A product with runs and datasets. */
-export async function runImport(product: 'langsmith', flags: SelectFlags): Promise<number> {
+export async function runImport(product: Product, flags: SelectFlags): Promise<number> {
   exactIntegers();
   const from = addressOf(flags.from);
   const source = SOURCES[product](from, flags);
@@ -68,7 +71,47 @@ export async function runImport(product: 'langsmith', flags: SelectFlags): Promi
   });
 }
 
-const SOURCES: Readonly<Record<'langsmith', (from: string, flags: SelectFlags) => Source>> = {
+type Product = 'langsmith' | 'phoenix';
+
+export interface AgentFlags extends ImportFlags {
+  readonly to: string | undefined;
+}
+
+/** `agentplane import langgraph`: an agent server into a deployment here. */
+export async function importAgent(flags: AgentFlags): Promise<number> {
+  exactIntegers();
+  const { to, apiKeyEnv } = flags;
+  if (to === undefined)
+    throw new CommandError(
+      'usage',
+      'import langgraph needs --to: the deployment here that has the same graphs',
+    );
+  const url = addressOf(flags.from);
+  const key = apiKeyEnv === undefined ? variable('LANGSMITH_API_KEY') : keyOf(apiKeyEnv);
+  const from = open({ url, ...(key === undefined ? {} : { key }) });
+  return await intoWorkspace(flags, ['langgraph', url, to], {
+    async *parts(rest, access) {
+      const id = await deploymentIdOf(rest, to);
+      const { url: there } = await rest.request<{ readonly url: string | null }>(
+        'GET',
+        `/v2/deployments/${id}`,
+      );
+      if (there === null)
+        throw new CommandError('failed', `deployment ${to} has no address yet: see agentplane status`);
+      yield* agentParts({ from, to: open({ ...access, url: there }) });
+    },
+    leftBehind: () => Promise.resolve([]),
+  });
+}
+
+const SOURCES: Readonly<Record<Product, (from: string, flags: SelectFlags) => Source>> = {
+  phoenix(from, { apiKeyEnv, project, since, until }) {
+    // a server without authentication wants no key
+    const key = apiKeyEnv === undefined ? variable('PHOENIX_API_KEY') : keyOf(apiKeyEnv);
+    const rest = open({ url: from, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) });
+    return new Phoenix({ rest, from, since, until, projects: project });
+  },
+
   langsmith(from, flags) {
     const { project, since, until, dryRun } = flags;
     const rest = openLangSmith(from, flags);
@@ -87,7 +130,7 @@ function openLangSmith(url: string, { apiKeyEnv }: ImportFlags): RestRequests {
 }
 
 interface Move {
-  readonly parts: (rest: RestRequests) => AsyncIterable<Part>;
+  readonly parts: (rest: RestRequests, access: RestAccess) => AsyncIterable<Part>;
   readonly leftBehind: () => Promise<readonly LeftBehind[]>;
 }
 
@@ -105,7 +148,7 @@ async function intoWorkspace(
       if (file?.isContinued) process.stderr.write('Continues an import that was interrupted.\n');
       if (file) await noteRetention(rest);
       const show = process.stderr.isTTY ? barPrinter() : linePrinter();
-      for await (const part of parts(rest)) rows.push(...(await movePart(part, { file, show })));
+      for await (const part of parts(rest, access)) rows.push(...(await movePart(part, { file, show })));
       for (const { kind, count, note } of await leftBehind())
         if (count > 0) rows.push({ ...ABSENT, kind, read: count, note: `has no place here: ${note}` });
       file?.finish();
@@ -136,7 +179,8 @@ async function withWorkspace(
     expires_at: new Date(systemClock.now().getTime() + DAY_MS).toISOString(),
   });
   try {
-    await work(access, open({ ...access, key: made.key }));
+    const own = { ...access, key: made.key };
+    await work(own, open(own));
   } finally {
     await keys.request('DELETE', `${KEYS_PATH}/${made.id}`);
   }

@@ -44,4 +44,33 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     },
     async (_words, flags) => (await import('./import-command.js')).runImport('langsmith', flags),
   ),
+  command(
+    {
+      words: 'import phoenix',
+      about: 'move projects, spans, annotations, datasets and examples of an Arize Phoenix server here',
+      options: { ...WHICH, ...OPTIONS },
+      examples: [
+        'import phoenix --from http://localhost:6006 --dry-run',
+        'import phoenix --from https://phoenix.example.com --project default --api-key-env PHOENIX_API_KEY',
+      ],
+      exits: EXITS,
+      needs: 'rest',
+    },
+    async (_words, flags) => (await import('./import-command.js')).runImport('phoenix', flags),
+  ),
+  command(
+    {
+      words: 'import langgraph',
+      about:
+        'move assistants, threads with their history, crons and items of an agent server into a deployment',
+      options: {
+        to: optional('--to <deployment>', 'deployment here that has the same graphs', 'deployment'),
+        ...OPTIONS,
+      },
+      examples: ['import langgraph --from http://localhost:2024 --to support-agent'],
+      exits: EXITS,
+      needs: 'rest',
+    },
+    async (_words, flags) => (await import('./import-command.js')).importAgent(flags),
+  ),
 ];

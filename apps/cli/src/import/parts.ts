@@ -12,12 +12,11 @@ export async function* partsOf(source: Source, there: Destination): AsyncIterabl
 
 function projectPart(source: Source, there: Destination, project: SourceProject): Part {
   const { id, name: title } = project.body;
-  let name = title;
   return {
     key: `project ${id}`,
     title,
     total: project.total,
-    prepare: async () => (name = await there.ensureProject(project)),
+    prepare: async () => await there.ensureProject(project),
     async read(cursor): Promise<Page> {
       const page = await source.runs(project, cursor);
       const { runs = [], spans = [], feedback, attachments = 0, next } = page;
@@ -25,7 +24,7 @@ function projectPart(source: Source, there: Destination, project: SourceProject)
         counts: { runs: runs.length + spans.length, feedback: feedback.length },
         left: attachments === 0 ? {} : { attachments },
         next,
-        write: async () => await there.writeRuns(name, page),
+        write: async () => await there.writeRuns(page),
       };
     },
     there: async () => await there.thereOfProject(id),

@@ -1,4 +1,6 @@
-import type { JsonObject } from '#lib/json';
+import { createHash } from 'node:crypto';
+import { type JsonObject, own } from '#lib/json';
+import { isUuid } from '#lib/resources';
 
 /** A tracing project as `POST /sessions` takes it; the id is the one that it gets here. */
 export interface SourceProject {
@@ -19,7 +21,7 @@ export interface SourceDataset {
 export interface RunPage {
   /** Runs as `POST /runs/multipart` takes them. */
   readonly runs?: readonly JsonObject[];
-  /** Spans in the JSON of OTLP instead of runs. */
+  /** Spans in the JSON of OTLP instead of runs; each names its project. */
   readonly spans?: readonly JsonObject[];
   /** Feedback as `POST /feedback` takes it. */
   readonly feedback: readonly JsonObject[];
@@ -62,6 +64,25 @@ export interface Source {
   leftBehind(): Promise<readonly LeftBehind[]>;
 }
 
+/** Namespace of the ids that are derived from ids which are no UUIDs; documented, and never changed. */
+const NAMESPACE = '6f1d1c5e-3a0b-5c57-9a41-7b0f6a1e2d94';
+
+/** The id itself when it is a UUID, else UUIDv5 of the parts: product, place and kind before the id. */
+export function idOf(id: string, ...place: readonly string[]): string {
+  return isUuid(id) ? id.toLowerCase() : uuid5(NAMESPACE, [...place, id].join('\n'));
+}
+
+/** UUIDv5 of RFC 9562. */
+function uuid5(namespace: string, name: string): string {
+  const hash = createHash('sha1')
+    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
+    .update(name);
+  const bytes = hash.digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
 /** An object as it is; anything else as the one member of one. */
 export function asObject(value: unknown, name: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
@@ -73,4 +94,9 @@ export function given(members: Readonly<Record<string, unknown>>): JsonObject {
   return Object.fromEntries(
     Object.entries(members).filter(([, value]) => value !== undefined && value !== null),
   );
+}
+
+/** These members of an object, those that have a value. */
+export function picked(from: JsonObject, names: readonly string[]): JsonObject {
+  return given(Object.fromEntries(names.map((name) => [name, own(from, name)])));
 }

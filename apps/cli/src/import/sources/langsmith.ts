@@ -6,6 +6,7 @@ import {
   type ExamplePage,
   given,
   type LeftBehind,
+  picked,
   type RunPage,
   type Source,
   type SourceDataset,
@@ -149,9 +150,9 @@ export class LangSmith implements Source {
     for await (const one of this.#list(`/feedback?${query}`)) {
       const source = own(one, 'feedback_source');
       found.push({
-        ...given(picked(one, FEEDBACK)),
+        ...picked(one, FEEDBACK),
         session_id: projectId,
-        ...(source ? { feedback_source: given(picked(asObject(source, 'type'), SOURCE)) } : {}),
+        ...(source ? { feedback_source: picked(asObject(source, 'type'), SOURCE) } : {}),
       });
     }
     return found;
@@ -162,7 +163,7 @@ export class LangSmith implements Source {
       const [id, name] = [textAt(dataset, ['id']), textAt(dataset, ['name'])];
       if (this.#options.projects.length > 0 && !this.#referenced.has(id)) continue;
       const extra = given({ metadata: own(dataset, 'metadata') });
-      yield { ref: id, body: { ...given(picked(dataset, DATASET)), extra, id, name } };
+      yield { ref: id, body: { ...picked(dataset, DATASET), extra, id, name } };
     }
   }
 
@@ -211,10 +212,6 @@ const FEEDBACK = [
   ...['extra', 'error', 'created_at', 'comparative_experiment_id', 'feedback_group_id'],
 ];
 const SOURCE = ['type', 'metadata', 'user_id', 'user_name'];
-
-function picked(from: JsonObject, names: readonly string[]): JsonObject {
-  return given(Object.fromEntries(names.map((name) => [name, own(from, name)])));
-}
 
 /** True for a call of a model whose tokens are its own. */
 function isCall(run: JsonObject): boolean {
