@@ -5,6 +5,7 @@ import {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,
   runProgram,
+  SPARE,
 } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
@@ -13,6 +14,7 @@ import { readServerConfig } from './config.js';
 import { writeTerminationMessage } from './graph/write-termination-message.js';
 import { trustCertificates } from './start/trust-certificates.js';
 import { beginLoading, secretsOf } from './start/load-agent.js';
+import { becomeAgentServer } from './start/spare.js';
 import { ParentReports } from './start/parent-reports.js';
 
 /** Exit code and reason of a failed start, for the process that started this one. */
@@ -29,6 +31,7 @@ const log = createLogger('agent-server');
 
 // A promise that an agent forgot must not end the runs of others.
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
+  const spareHost = process.argv.includes(SPARE) ? await becomeAgentServer(context) : undefined;
   const config = readServerConfig();
   log.level = config.logLevel;
   if (config.trustedCa !== undefined) trustCertificates(config.trustedCa);
@@ -44,7 +47,7 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     // for an image that is a whole repository: the code of the agent finds its files relative to its folder
     process.chdir(config.agentFolder);
     const folder = process.cwd();
-    const parts = { config, folder, reports, clock: systemClock, log };
+    const parts = { config, folder, reports, clock: systemClock, log, spareHost };
     const loading = beginLoading(parts);
     await loading.begun;
     const { AgentServer } = await import('./agent-server.js');

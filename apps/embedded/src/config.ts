@@ -18,6 +18,11 @@ export const CONFIG = {
     'numbers of users for pods where the platform is root, FIRST-LAST with commas between ranges, used up in this order; none: pods run as root',
     { fallback: '60706-61183,1900000000-1999999999' },
   ),
+  spares: integer(
+    'AGENTPLANE_SPARES',
+    'processes that each workspace with JavaScript agents keeps loaded, of 120 MB each; a start of a pod becomes one of them; 0 for none',
+    { fallback: 1, max: 16 },
+  ),
   namespaceQuota: list(
     'AGENTPLANE_NAMESPACE_QUOTA',
     'what one workspace may hold, NAME=NUMBER with commas between, in place of the defaults of these names: objects (of one kind), megabytes, ports, pods (that have not ended), count/pods, requests.cpu, requests.memory, or a kind as PLURAL.GROUP',

@@ -13,7 +13,7 @@ import {
   startNode,
   type UserRange,
 } from '#lib/process-runtime';
-import { FIELD_MANAGER } from '#lib/resources';
+import { FIELD_MANAGER, LABEL, type Service, SERVICES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { EmbeddedConfig } from './config.js';
@@ -57,6 +57,7 @@ export async function startMachine(
     isJoined: server === undefined,
     version: PLATFORM_VERSION,
     nodeArguments: NODE_ARGUMENTS,
+    spares: config.spares,
     users: { ranges: podUsers(config.podUsers), programs: programsOf(config) },
   });
   context.own(node);
@@ -73,7 +74,18 @@ export async function startMachine(
     hasPort: (pod, port) => node.hasPort(pod, port),
   });
   context.own(proxy);
+  const services = informers.of(SERVICES);
+  services.on(({ kind, object }) => {
+    const { namespace = '' } = object.metadata;
+    const isUsed = services.list().some((one) => one.metadata.namespace === namespace && isAgent(one));
+    if (kind === 'deleted' && isAgent(object) && !isUsed) node.forgetSpares(namespace);
+  });
   context.own(await startControllers({ informers, controllers: [proxy.controller], log, clock }));
+}
+
+/** True for the Service of a deployment, which is there while the deployment sleeps too. */
+function isAgent({ metadata }: Service): boolean {
+  return metadata.labels?.[LABEL.deployment] !== undefined;
 }
 
 /** `FIRST-LAST,…`; no range for `none`. */

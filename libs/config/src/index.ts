@@ -18,6 +18,8 @@ export {
   ConfigError,
   inheritedEnvironment,
   loadConfig,
+  replaceEnvironment,
+  startVariables,
   wholeEnvironment,
   type Config,
 } from './load-config.js';

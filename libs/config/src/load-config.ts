@@ -62,3 +62,18 @@ export function wholeEnvironment(more: Readonly<Record<string, string>>): Record
 export function adoptEnvironment(environment: Readonly<Record<string, string>>): void {
   Object.assign(process.env, environment);
 }
+
+/** Takes these variables in place of all that this process was started with; before `loadConfig`. */
+export function replaceEnvironment(environment: Readonly<Record<string, string>>): void {
+  for (const name of Object.keys(process.env))
+    if (!Object.hasOwn(environment, name)) delete process.env[name];
+  adoptEnvironment(environment);
+}
+
+/** Variables that programs read at their start alone: those of Node, its libraries, the allocator and the language. */
+const READ_AT_START = /^(NODE_|UV_|LD_|MALLOC_|GLIBC_|OPENSSL_|SSL_|ICU_|V8_|LANG$|LANGUAGE$|LC_)/;
+
+/** The variables of an environment that a process cannot take on later. */
+export function startVariables(environment: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => READ_AT_START.test(name)));
+}

@@ -31,6 +31,18 @@ export function claimAddress({ host, port }: ListenAddress): ClaimedAddress {
   return fd === undefined ? { host, port } : { host, fd };
 }
 
+/** Wraps of adopted sockets: one that is collected would close its descriptor, which a server has by then. */
+const adopted: unknown[] = [];
+
+/** Takes a listening socket that the parent sent, as if it were inherited. */
+export function adoptSocket(port: number, handle: unknown): void {
+  const fd = typeof handle === 'object' && handle !== null && 'fd' in handle ? Number(handle.fd) : -1;
+  if (fd < 0) return;
+  unclaimed ??= inherited();
+  unclaimed.set(port, [...(unclaimed.get(port) ?? []), fd]);
+  adopted.push(handle);
+}
+
 /** Net's own wrap of a listening socket; the one thing that a process can hand over without giving it up. */
 function handleOf(server: Server): unknown {
   return (server as Server & { readonly _handle?: unknown })._handle;

@@ -1,3 +1,9 @@
 /** Listening sockets that outlive the programs which serve them: their ports are free at no moment between. */
-export { claimAddress, depositSocket, withdrawSocket, type ListenAddress } from './claim-address.js';
+export {
+  adoptSocket,
+  claimAddress,
+  depositSocket,
+  withdrawSocket,
+  type ListenAddress,
+} from './claim-address.js';
 export { HeldSockets, type Inheritance } from './held-sockets.js';

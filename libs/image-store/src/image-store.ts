@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packagesOf } from '#lib/data-folder';
 import { TerminalError } from '#lib/errors';
-import type { GraphConfiguration } from '#lib/graph-configuration';
+import { type GraphConfiguration, parseGraphConfiguration } from '#lib/graph-configuration';
 import { type Clock, systemClock } from '#lib/time';
 import { type BuiltFolder, storeBuilt } from './built-image.js';
 import { ClosedContents, type GivenContent, type ImageReader } from './closed-contents.js';
@@ -37,6 +37,8 @@ export interface ResolvedImage {
   readonly folder: string | undefined;
   /** File for Node to run. */
   readonly entryPoint: string;
+  /** True when its program can be started before it knows its agent: one whose graphs are JavaScript. */
+  readonly hasSpares?: boolean;
 }
 
 export interface StoredImage {
@@ -218,9 +220,9 @@ export class ImageStore {
       case 'local': {
         const open = this.#openFolderOf(reference.digest);
         const folder = existsSync(open) ? open : await this.#closed.open(reference.digest, reader);
-        return folder === undefined
-          ? undefined
-          : { kind: 'agent', folder, entryPoint: this.#programOf('agent-server') };
+        if (folder === undefined) return undefined;
+        const hasSpares = await isJavaScript(folder);
+        return { kind: 'agent', folder, entryPoint: this.#programOf('agent-server'), hasSpares };
       }
     }
   }
@@ -276,4 +278,14 @@ function contentIsOpen(name: string, namespaces: readonly string[]): TerminalErr
     `image ${name}: this content is open to every workspace already, under another name or from before; ` +
       `change what only ${workspaceNames(namespaces)} may read (a new key makes another content), and add it again`,
   );
+}
+
+/** False where the settings of the graphs are elsewhere in the image, or cannot be read. */
+async function isJavaScript(folder: string): Promise<boolean> {
+  try {
+    const text = await readFile(join(folder, 'langgraph.json'), 'utf8');
+    return parseGraphConfiguration(text, ['javascript', 'python']).python === undefined;
+  } catch {
+    return false;
+  }
 }

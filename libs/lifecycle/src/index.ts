@@ -20,6 +20,14 @@ export {
   readRunLoad,
   type RunLoad,
 } from './readiness-answer.js';
+export {
+  becomeLaunched,
+  launchSpare,
+  SPARE,
+  spareReady,
+  type SpareLaunch,
+  type SpareSocket,
+} from './spare.js';
 export { formatIdle, IDLE_HEADER, type IdleAnswer, isIdleToken, readIdle } from './idle-answer.js';
 export {
   DISK_FULL,

@@ -385,6 +385,21 @@ export const METRICS = catalogue({
     merge: 'sum',
     programs: ['embedded'],
   },
+  nodeSpares: {
+    kind: 'gauge',
+    name: 'agentplane_node_spares',
+    help: 'Processes on this machine that have loaded an agent server and wait to become the container of a pod.',
+    labels: {},
+    merge: 'sum',
+    programs: ['embedded'],
+  },
+  nodeSpareClaims: {
+    kind: 'counter',
+    name: 'agentplane_node_spare_claims_total',
+    help: 'Starts of containers that could be a spare process: claimed one, missed it as none was ready, or failed to become one and started as usual.',
+    labels: { outcome: ['claimed', 'missed', 'failed'] },
+    programs: ['embedded'],
+  },
 
   programUp: {
     kind: 'gauge',

@@ -9,6 +9,7 @@ import type { GraphFolder, GraphSource } from './graph-folder.js';
 import { libraryVersion } from './library-copies.js';
 import type { LoadProgress } from './load-progress.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
+import { shareEngine } from './shared-engine.js';
 import { installSourceHooks } from './source-hooks.js';
 
 type GraphFactory = (config: GraphConfig) => unknown;
@@ -115,6 +116,8 @@ export class GraphRegistry {
       ...new Set([...sources.map(({ file }) => file), ...modules]),
     ]);
     seen.sources([...compiled.targets.keys()]);
+    const [first] = sources;
+    if (first) shareEngine(first.file);
     installSourceHooks(compiled, (url) => seen.package(url));
     progress.follow(compiled);
     const graphs: Loaded[] = [];

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { LIBRARY_FLOORS } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { importOfAgent } from './agent-package.js';
+import { sharedModule } from './shared-engine.js';
 
 /** File from which the library is imported when a package manager keeps the packages of packages apart. */
 async function libraryOf(agentFile: string): Promise<string | undefined> {
@@ -26,7 +27,7 @@ export async function libraryVersion(agentFile: string): Promise<string | undefi
 function loadedTwin(file: string, module: string): unknown {
   const require = createRequire(file);
   try {
-    return require.cache[require.resolve(module)]?.exports;
+    return require.cache[sharedModule(require.resolve(module))]?.exports;
   } catch {
     return undefined;
   }

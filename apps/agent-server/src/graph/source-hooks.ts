@@ -2,6 +2,7 @@ import { registerHooks, setSourceMapsSupport, type LoadHookSync, type ResolveHoo
 import { extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { CompiledSources } from './compile-sources.js';
+import { sharedModule } from './shared-engine.js';
 
 function pathOf(url: string | undefined): string | undefined {
   return url?.startsWith('file:') ? fileURLToPath(url) : undefined;
@@ -23,7 +24,7 @@ export function installSourceHooks(
     if (target === undefined) {
       const found = next(specifier, context);
       if (named && found.url.startsWith('file:')) onPackage(found.url);
-      return found;
+      return { ...found, url: sharedModule(found.url) };
     }
     const { href } = pathToFileURL(target);
     if (extname(target) === '.json')

@@ -1,6 +1,7 @@
 import { parseJson } from '#lib/json';
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
+import { adoptEnvironment } from '#lib/config';
 import { errorText, PublicError, TerminalError } from '#lib/errors';
 import { type Logger, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -135,6 +136,8 @@ export class GraphHost {
   async #load(order: LoadOrder): Promise<void> {
     const { channel, clock, log } = this.#parts;
     log.level = order.logLevel;
+    process.chdir(order.folder);
+    adoptEnvironment(order.variables ?? {});
     offerLogger(log);
     const progress = new LoadProgress((place) => {
       this.#send({ kind: 'loading', ...place });

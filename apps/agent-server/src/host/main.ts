@@ -1,8 +1,9 @@
 import { Socket } from 'node:net';
-import { boundHeapGrowth, collectWhenIdle } from '#lib/lifecycle';
+import { becomeLaunched, boundHeapGrowth, collectWhenIdle, SPARE } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { Channel } from '../protocol/channel.js';
+import { loadEngine } from '../graph/shared-engine.js';
 import { FRAMES_FD } from '../protocol/descriptors.js';
 import { GraphHost } from './graph-host.js';
 import { becomeHost } from './host-process.js';
@@ -11,6 +12,7 @@ boundHeapGrowth();
 collectWhenIdle();
 const log = createLogger('agent-server');
 const exit = becomeHost(log);
+if (process.argv.includes(SPARE)) await becomeLaunched({ warm: loadEngine, exit });
 
 const channel = new Channel(new Socket({ fd: FRAMES_FD, readable: true, writable: true }));
 const host = new GraphHost({ channel, clock: systemClock, log, exit });

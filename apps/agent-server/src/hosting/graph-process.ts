@@ -119,7 +119,7 @@ export class GraphProcess {
     this.#load = new LoadView(order, clock);
     this.threads = new ThreadView(clock);
     this.#heardAtMs = clock.monotonicMs();
-    const { child, ended } = startChild({ ...program, folder: order.folder }, clock);
+    const { child, ended } = program.take?.() ?? startChild({ ...program, folder: order.folder }, clock);
     this.#child = child;
     this.loaded = this.#loading.promise;
     this.loaded.catch(() => undefined); // its callers handle the rejection

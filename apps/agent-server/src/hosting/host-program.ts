@@ -1,11 +1,13 @@
 import { accessSync, constants, existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { wholeEnvironment } from '#lib/config';
+import { inheritedEnvironment, startVariables, wholeEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 import { LIBRARY_FLOORS, type PythonSettings } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 import type { LoadOrder } from '../protocol/messages.js';
+import type { SpareHost } from '../start/spare.js';
+import type { StartedChild } from './start-child.js';
 
 /** Command that starts a process that runs graphs. */
 export interface HostProgram {
@@ -14,25 +16,32 @@ export interface HostProgram {
   readonly environment: NodeJS.ProcessEnv;
   /** Fields that replace those of its order. */
   readonly instead: Partial<LoadOrder>;
+  /** Gives a process of this program that is there already, once. */
+  readonly take?: () => StartedChild | undefined;
 }
 
 /** Purpose of a process in Python. */
 export type PythonProcess = 'graphs' | 'auth' | 'app';
 
-const NODE_PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
+export const NODE_PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
 
 /** The folder of the Python package, beside the sources: it is not compiled. */
 const PYTHON_FOLDERS = ['../../python', '../../../../../apps/agent-server/python'].map((place) =>
   fileURLToPath(new URL(place, import.meta.url)),
 );
 
-/** Graphs in JavaScript and TypeScript. */
-export function nodeHost(): HostProgram {
+/**
+ * Graphs in JavaScript and TypeScript.
+ * @param variables that the agent's folder sets
+ * @param spare first process of it
+ */
+export function nodeHost(variables: Readonly<Record<string, string>> = {}, spare?: SpareHost): HostProgram {
   return {
     command: process.execPath,
     args: [...process.execArgv, NODE_PROGRAM],
     environment: wholeEnvironment({}),
-    instead: {},
+    instead: { variables: inheritedEnvironment(Object.keys(variables)) },
+    take: () => (Object.keys(startVariables(variables)).length === 0 ? spare?.take() : undefined),
   };
 }
 

@@ -14,6 +14,8 @@ export interface LoadOrder {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
+  /** Variables that the folder sets, for a host that was started before it was known. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** `postgres://…`. Secret. */
   readonly postgresUri: string;
   /** Database connections of this host. */

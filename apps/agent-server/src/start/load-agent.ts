@@ -18,6 +18,7 @@ import type { UiAssets } from '../ui/ui-assets.js';
 import { SecretWords } from '../wire/secret-words.js';
 import { openLoadingDoor } from './loading-door.js';
 import type { ParentReports } from './parent-reports.js';
+import type { SpareHost } from './spare.js';
 
 export interface AgentLoadingOptions {
   readonly config: ServerConfig;
@@ -26,6 +27,8 @@ export interface AgentLoadingOptions {
   readonly reports: ParentReports;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Loaded before the agent was known. */
+  readonly spareHost: SpareHost | undefined;
 }
 
 /** An agent that is being loaded, with the settings that it gets later. */
@@ -82,7 +85,7 @@ async function loadAgent(
   options: AgentLoadingOptions,
   { ownUrl, keeper, onBegun }: Later,
 ): Promise<LoadedAgent> {
-  const { config, folder, reports, clock, log } = options;
+  const { config, folder, reports, clock, log, spareHost } = options;
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // settings of the deployment come first
@@ -101,7 +104,9 @@ async function loadAgent(
   };
   const hosts = new GraphHosts({
     order,
-    program: agent.python ? pythonHost(agent.folder, agent.python, config.python) : nodeHost(),
+    program: agent.python
+      ? pythonHost(agent.folder, agent.python, config.python)
+      : nodeHost(agent.variables, spareHost),
     keeper,
     reports,
     ownUrl,
@@ -111,6 +116,8 @@ async function loadAgent(
     clock,
     log,
   });
+  // one that no graphs of JavaScript have taken
+  spareHost?.take()?.child.kill('SIGKILL');
   onBegun();
   const app = config.role === 'queue' ? undefined : await openApp(agent, order, options, ownUrl);
   const handlers = await openHandlers(agent, order, options, ownUrl);

@@ -117,7 +117,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   const { paths, ports, store, kubeDatabaseUri, kubeconfigPath, installation } = from;
   return {
     ...programEnvironment(),
-    ...inheritedEnvironment(['AGENTPLANE_POD_USERS', 'AGENTPLANE_NAMESPACE_QUOTA']),
+    ...inheritedEnvironment(['AGENTPLANE_POD_USERS', 'AGENTPLANE_NAMESPACE_QUOTA', 'AGENTPLANE_SPARES']),
     // for the pods: the platform's own address is reached without a proxy
     ...proxyEnvironment([from.host, `[${from.host}]`]),
     AGENTPLANE_DATA: paths.root,

@@ -42,6 +42,29 @@ const MAX_ROUNDS = 5;
 /** Pause before output is read again, in multiples of the time that writing it to the log took. */
 const REST_RATIO = 4;
 
+/** A process of this node, and the attempt that its marker names. */
+export interface StartedProcess {
+  readonly child: ChildProcess;
+  readonly attempt: string;
+}
+
+/** @throws Error when what the launch says cannot be handed to a process */
+export function startProcess(launch: Launch, tools: Tools): StartedProcess {
+  const attempt = randomUUID();
+  const { command, args, options } = spawnRequest(launch, tools);
+  const { [ATTEMPT_MARKER]: _claimed, ...others } = options.env ?? {};
+  const child = spawn(command, args, {
+    ...options,
+    // the marker first: it is looked for in every process of the user
+    env: { [ATTEMPT_MARKER]: attempt, ...others, ...(launch.sockets.includes('ipc') ? {} : CHANNEL) },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
+    detached: true,
+  });
+  // it comes in a later round of the event loop, also where the rest of the caller throws
+  child.on('error', () => undefined);
+  return { child, attempt };
+}
+
 /**
  * One attempt at a container as a process: leader of a group of its own, so that a Ctrl-C at the terminal does not reach
  * it and its children end with it, whatever groups these made; with a channel that closes when this process dies.
@@ -51,7 +74,7 @@ export class ContainerProcess {
   static readonly #running = new Set<ContainerProcess>();
   readonly #child: ChildProcess;
   readonly #clock: Clock;
-  readonly #attempt = randomUUID();
+  readonly #attempt: string;
   readonly #user: PodUser;
   readonly #podFolder: string;
   readonly #origin: ProcessOrigin | undefined;
@@ -61,19 +84,10 @@ export class ContainerProcess {
   /** Resolves when the process has ended, its group is killed and its output is in the log. */
   readonly ended: Promise<ProcessExit>;
 
-  constructor(launch: Launch, tools: Tools, log: LogFile, clock: Clock) {
+  constructor(launch: Launch, { child, attempt }: StartedProcess, log: LogFile, clock: Clock) {
     this.#clock = clock;
-    const { command, args, options } = spawnRequest(launch, tools);
-    const { [ATTEMPT_MARKER]: _claimed, ...others } = options.env ?? {};
-    this.#child = spawn(command, args, {
-      ...options,
-      // the marker first: it is looked for in every process of the user
-      env: { [ATTEMPT_MARKER]: this.#attempt, ...others, ...CHANNEL },
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
-      detached: true,
-    });
-    // it comes in a later round of the event loop, also where the rest of this constructor throws
-    this.#child.on('error', () => undefined);
+    this.#child = child;
+    this.#attempt = attempt;
     // only its end says something; a channel that is read would take in whatever a process writes
     this.#channel?.on('error', () => undefined);
     const { pid } = this.#child;

@@ -11,7 +11,12 @@ import type { ProcessIdentity } from '#lib/process-identity';
 import { ProcessStarts } from '../process-starts.js';
 import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
-import { ContainerProcess, type ProcessExit } from './container-process.js';
+import {
+  ContainerProcess,
+  type ProcessExit,
+  type StartedProcess,
+  startProcess,
+} from './container-process.js';
 import type { ContainerPhase, ContainerView, Termination } from './container-view.js';
 import { ContainerConfigError } from '../pod-values/container-config-error.js';
 import { ExpansionError } from './expand.js';
@@ -248,10 +253,16 @@ export class ContainerRunner {
 
   /** Starts the process; undefined when stopped while queued. */
   async #begin(launch: Launch, log: LogFile): Promise<ContainerProcess | Error | undefined> {
-    const { clock, tools } = this.#options.context;
-    const start = (): ContainerProcess | Error =>
-      tried(() => new ContainerProcess(launch, tools, log, clock));
+    const { pod, context } = this.#options;
+    const { clock, tools, spares } = context;
+    const begin = (started: StartedProcess): ContainerProcess =>
+      new ContainerProcess(launch, started, log, clock);
+    const start = (): ContainerProcess | Error => tried(() => begin(startProcess(launch, tools)));
     try {
+      this.#stopping.signal.throwIfAborted();
+      const spare = await spares.claim(pod().metadata.namespace ?? '', launch);
+      // at once: its end would not be seen later
+      if (spare) return tried(() => begin(spare));
       return await this.#inTurn(start);
     } catch {
       log.close();

@@ -7,7 +7,7 @@ import { canUseUpDescriptors, temporaryFolder, withoutDescriptors } from '#lib/t
 import { type Clock, systemClock } from '#lib/time';
 import { LogFile } from '../log/log-file.js';
 import { nodeUser } from '../user/pod-user.js';
-import { ContainerProcess, type ProcessExit } from './container-process.js';
+import { ContainerProcess, type ProcessExit, startProcess } from './container-process.js';
 import { readTerminationMessage } from './termination-message.js';
 
 const root = temporaryFolder();
@@ -32,7 +32,7 @@ function run(
   };
   const log = new LogFile(join(folder, 'logs'), 0, clock);
   const tools = { setpriv: undefined, env: undefined };
-  return start(() => new ContainerProcess(launch, tools, log, clock)).ended;
+  return start(() => new ContainerProcess(launch, startProcess(launch, tools), log, clock)).ended;
 }
 
 describe('a process that means harm', () => {

@@ -106,7 +106,8 @@ export async function prepareLaunch(
   if (command !== undefined) return { command, args: [...before, ...args], ...how };
   const { command: node, args: flags } = context.runtime;
   const heap = heapArguments(container, environment);
-  return { command: node, args: [...flags, ...heap, image.entryPoint, ...args], ...how };
+  const isSparable = image.hasSpares === true && args.length === 0;
+  return { command: node, args: [...flags, ...heap, image.entryPoint, ...args], isSparable, ...how };
 }
 
 /** The programs, and what variables of the machine name: folders of commands, certificates. */

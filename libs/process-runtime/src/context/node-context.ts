@@ -5,6 +5,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { CpuLimits } from '../cpu/cpu-limits.js';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
+import type { Spares } from '../spare/spares.js';
 import type { ReadBounds } from '../strays/bounded-reader.js';
 import type { Stray } from '../strays/end-strays.js';
 import type { EndedProcesses } from '../strays/user-processes.js';
@@ -17,6 +18,8 @@ import type { SleepWatch } from './sleep-watch.js';
 export interface FoundImage {
   readonly folder: string | undefined;
   readonly entryPoint: string;
+  /** True when its program can be started as a spare, before it knows the rest (`SPARE` of the library lifecycle). */
+  readonly hasSpares?: boolean;
 }
 
 /** Finds what an image reference means on this machine. */
@@ -80,6 +83,7 @@ export interface NodeContext {
   /** Variables of the machine that every process gets (PATH, HOME, …). */
   readonly environment: Readonly<Record<string, string>>;
   readonly users: Users;
+  readonly spares: Pick<Spares, 'claim'>;
   /** Processes of an earlier node that had not ended when this one started. */
   readonly strays: readonly Stray[];
   readonly tools: Tools;

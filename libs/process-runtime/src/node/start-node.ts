@@ -18,6 +18,7 @@ import { LoopbackPorts } from '../port/loopback-ports.js';
 import { PodWorkers } from '../pod/pod-workers.js';
 import { FEW_STUCK } from '../strays/bounded-reader.js';
 import { endStrays, type EndingOfStrays } from '../strays/end-strays.js';
+import { Spares } from '../spare/spares.js';
 import type { ImageResolver, NodeContext } from '../context/node-context.js';
 import { findTools } from '../user/spawn-request.js';
 import { findMountProblem } from '../user/mount-script.js';
@@ -42,6 +43,8 @@ export interface NodeOptions {
   readonly clock?: Clock;
   /** Arguments of Node for every program of an image, for example limits of its heap. */
   readonly nodeArguments?: readonly string[];
+  /** Spare processes that each namespace has for its pods. Default 0. */
+  readonly spares?: number;
   /** Users of pods. Default: the user of this process. */
   readonly users?: UserOptions;
   /**
@@ -61,6 +64,8 @@ export interface RunningNode extends Stoppable {
   readonly port: number;
   /** True when the pod was given that port of this machine. */
   hasPort(pod: Pod, port: number): boolean;
+  /** Ends the spares of a namespace until it starts a program that can have some. */
+  forgetSpares(namespace: string): void;
 }
 
 /**
@@ -114,6 +119,9 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     clock,
   });
   const sleepWatch = new SleepWatch(clock);
+  const environment = machineEnvironment();
+  const { tools, mountProblem } = startTools(folder, users.areOwn, log);
+  const spares = new Spares({ count: options.spares ?? 0, podsFolder, environment, tools, clock, log });
   const context: NodeContext = {
     client,
     connection,
@@ -129,10 +137,12 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     allocatable: parseAmounts(nodeCapacity()),
     isJoined: options.isJoined ?? false,
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
-    environment: machineEnvironment(),
+    environment,
     users,
+    spares,
     strays,
-    ...startTools(folder, users.areOwn, log),
+    tools,
+    mountProblem,
   };
   const workers = new PodWorkers(context);
   const logServer = new LogServer({
@@ -182,8 +192,10 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     nodeName: identity.name,
     port,
     hasPort: (pod, ofPod) => context.ports.isOf(pod, ofPod),
+    forgetSpares: (namespace) => spares.forget(namespace),
     async stop() {
       endReading();
+      spares.stop();
       await registration.leave();
       await endPods(workers, context, options.stopGraceMs ?? STOP_GRACE_MS);
       context.ports.sockets.releaseAll();

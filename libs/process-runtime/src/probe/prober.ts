@@ -17,7 +17,7 @@ export interface ProberOptions {
   readonly onVerdict: (isGood: boolean, found: string) => void;
 }
 
-const FIRST_LOOK_MS = 60;
+const FIRST_LOOK_MS = 20;
 /** A program is found ready at most a tenth of its start later than it is; commands cost more to ask. */
 const GROWTH = { request: 1.1, command: 1.4 } as const;
 

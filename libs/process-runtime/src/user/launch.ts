@@ -26,4 +26,6 @@ export interface Launch {
   /** Sockets that the node holds for it, as descriptors from `FIRST_SOCKET`. */
   readonly sockets: Inheritance['stdio'];
   readonly mounts?: Mounts | undefined;
+  /** True for a program that can be loaded before it gets the rest. */
+  readonly isSparable?: boolean;
 }
