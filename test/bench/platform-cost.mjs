@@ -3,12 +3,17 @@ import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /** Start of the command to its "Ready" line, in milliseconds, and the running platform. */
-export async function start(checkout, dataFolder) {
+export async function start(checkout, dataFolder, environment = {}) {
   const began = performance.now();
   const child = spawn(
     process.execPath,
     ['bin/agentplane.js', 'up', '--data', dataFolder, '--listen', '127.0.0.1:0'],
-    { cwd: checkout, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
+    {
+      cwd: checkout,
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    },
   );
   let text = '';
   await new Promise((ready, failed) => {
