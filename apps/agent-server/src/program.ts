@@ -26,12 +26,14 @@ function endOf(error: unknown): { readonly exitCode: number; readonly reason: st
   return { exitCode: EXIT.failed, reason: REASON.startFailed, why: 'start failed' };
 }
 
+const loadServer = (): Promise<typeof import('./agent-server.js')> => import('./agent-server.js');
+
 boundHeapGrowth();
 const log = createLogger('agent-server');
 
 // A promise that an agent forgot must not end the runs of others.
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
-  const spareHost = process.argv.includes(SPARE) ? await becomeAgentServer(context) : undefined;
+  const spareHost = process.argv.includes(SPARE) ? await becomeAgentServer(context, loadServer) : undefined;
   const config = readServerConfig();
   log.level = config.logLevel;
   if (config.trustedCa !== undefined) trustCertificates(config.trustedCa);
@@ -50,7 +52,7 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     const parts = { config, folder, reports, clock: systemClock, log, spareHost };
     const loading = beginLoading(parts);
     await loading.begun;
-    const { AgentServer } = await import('./agent-server.js');
+    const { AgentServer } = await loadServer();
     const server = await AgentServer.start({ ...parts, loading });
     context.own({ name: 'agent-server', stop: () => server.stop() });
     reports.ready(server.port);

@@ -20,7 +20,7 @@ export const CONFIG = {
   ),
   spares: integer(
     'AGENTPLANE_SPARES',
-    'processes that each workspace with JavaScript agents keeps loaded, of 120 MB each; a start of a pod becomes one of them; 0 for none',
+    'processes that each workspace with JavaScript agents keeps loaded, of 90 MB each; a start of a pod becomes one of them; 0 for none',
     { fallback: 1, max: 16 },
   ),
   namespaceQuota: list(

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Clock } from '#lib/time';
 import { endOfChild } from './end-of-child.js';
-import type { HostProgram } from './host-program.js';
 
 export interface StartedChild {
   readonly child: ChildProcess;
@@ -9,7 +8,16 @@ export interface StartedChild {
   readonly ended: Promise<string | Error>;
 }
 
-export interface ChildProgram extends Pick<HostProgram, 'command' | 'args' | 'environment'> {
+/** A graph host that has loaded the engine, and no agent. */
+export interface SpareHost {
+  /** Gives it once; undefined when it has ended. */
+  take(): StartedChild | undefined;
+}
+
+export interface ChildProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
   readonly folder: string;
 }
 

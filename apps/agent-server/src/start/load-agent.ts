@@ -12,13 +12,13 @@ import { redisSecrets } from '../fan-out/redis-places.js';
 import { readGraphFolder, type GraphFolder } from '../graph/graph-folder.js';
 import { GraphHosts } from '../hosting/graph-hosts.js';
 import { nodeHost, pythonHost } from '../hosting/host-program.js';
+import type { SpareHost } from '../hosting/start-child.js';
 import type { StateKeeper } from '../hosting/state-keeper.js';
 import type { LoadOrder } from '../protocol/messages.js';
 import type { UiAssets } from '../ui/ui-assets.js';
 import { SecretWords } from '../wire/secret-words.js';
 import { openLoadingDoor } from './loading-door.js';
 import type { ParentReports } from './parent-reports.js';
-import type { SpareHost } from './spare.js';
 
 export interface AgentLoadingOptions {
   readonly config: ServerConfig;

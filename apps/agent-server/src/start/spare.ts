@@ -12,28 +12,26 @@ import {
 import { systemClock } from '#lib/time';
 import { endOfChild } from '../hosting/end-of-child.js';
 import { NODE_PROGRAM } from '../hosting/host-program.js';
-import type { StartedChild } from '../hosting/start-child.js';
+import type { SpareHost, StartedChild } from '../hosting/start-child.js';
 
 /** Descriptor of the channel that closes when the node dies. */
 const NODE_FD = 3;
 /** The node waits two seconds for the whole. */
 const HOST_MS = 1_000;
 
-/** A graph host that has loaded the engine, and no agent. */
-export interface SpareHost {
-  /** Gives it once; undefined when it has ended. */
-  take(): StartedChild | undefined;
-}
-
 /**
  * Loads this program and a graph host, waits until the node makes them the container of a pod, and becomes it with the
  * host. Nothing of the agent is read before both have taken on its user.
+ * @param load imports the rest of this program
  */
-export async function becomeAgentServer({ stop }: ProgramContext): Promise<SpareHost> {
+export async function becomeAgentServer(
+  { stop }: ProgramContext,
+  load: () => Promise<unknown>,
+): Promise<SpareHost> {
   const host = new WaitingHost();
   await becomeLaunched({
     warm: async () => {
-      await Promise.all([import('../agent-server.js'), host.ready]);
+      await Promise.all([load(), host.ready]);
     },
     before: (launch) => host.launch(launch),
   });
