@@ -131,9 +131,11 @@ describe('an import of ten thousand runs', () => {
       expect(of('feedback')).toMatchObject(moved(traces * 1.5));
       expect(of('examples')).toMatchObject(moved(250));
       const rest = new Rest(target.credentials);
-      const name = String(of('runs')?.name);
-      const { body: found } = await rest.get<readonly { id: string; name: string }[]>('/sessions?limit=100');
-      const session = [found.find((one) => one.name.startsWith(name) && one.name !== 'support')?.id];
+      const { body: found } =
+        await rest.get<readonly { id: string; name: string; extra: object }[]>('/sessions');
+      const isMoved = (one: { name: string; extra: object }): boolean =>
+        one.name.startsWith('support') && JSON.stringify(one.extra).includes('phoenix_id');
+      const session = [found.find(isMoved)?.id];
       const { body: all } = await rest.post<Stats>('/runs/stats', { session, is_root: true });
       expect(all).toMatchObject({ run_count: traces, total_tokens: tokens });
       const { body: deepest } = await rest.post<{

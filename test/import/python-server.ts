@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { findStablePort } from '#lib/stable-port';
+import { findStablePort } from '#lib/held-sockets';
 import { waitFor } from '#lib/testing';
 import { repository } from '../support/platform.js';
 
