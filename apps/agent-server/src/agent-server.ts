@@ -5,25 +5,23 @@ import { WrongKeys } from '#lib/http';
 import { Notifications } from '#lib/postgres';
 import type { Clock } from '#lib/time';
 import { urlHost } from '#lib/url';
-import { ThreadReader } from './store/thread/thread-reader.js';
-import { ThreadWriter } from './store/thread/thread-writer.js';
+import { ThreadReader, ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
 import type { AppFront } from './app-front/app-front.js';
 import type { HandlerProcess } from './authorization/handler-process.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
-import { type GraphHosts } from './hosting/graph-hosts.js';
-import { KeyVerifier } from './http/authenticate.js';
-import { loadCors } from './http/load-cors.js';
+import { type GraphHosts, hostEmbedder } from './hosting/graph-hosts.js';
+import { KeyVerifier } from './http/authentication.js';
+import { loadCors } from './http/cors.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
-import { hostEmbedder } from './hosting/host-embedder.js';
 import { StateKeeper } from './hosting/state-keeper.js';
 import { ItemIndex } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
-import { awaitDatabase } from './start/await-database.js';
+import { awaitDatabase, Readiness } from './start/await-database.js';
 import { MAX_PARSED_CHARS } from './store/document-bytes.js';
 import {
   type AgentLoading,
@@ -33,7 +31,6 @@ import {
   type LoadedAgent,
   secretsOf,
 } from './start/load-agent.js';
-import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import type { Sql } from './store/sql.js';
 import { CHANNEL } from './store/channel.js';

@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { errorText, TerminalError, WaitingError } from '#lib/errors';
 import {
   boundHeapGrowth,
   EXIT,
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,
+  formatTerminationMessage,
   runProgram,
   SPARE,
 } from '#lib/lifecycle';
@@ -11,11 +14,25 @@ import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { readServerConfig } from './config.js';
-import { writeTerminationMessage } from './graph/write-termination-message.js';
-import { trustCertificates } from './start/trust-certificates.js';
 import { beginLoading, secretsOf } from './start/load-agent.js';
-import { becomeAgentServer } from './start/spare.js';
 import { ParentReports } from './start/parent-reports.js';
+import { becomeAgentServer } from './start/spare.js';
+
+/**
+ * Writes the reason to the file that the node reads. When the file cannot be written, only the log has it.
+ */
+function writeTerminationMessage(path: string, reason: string, message: string): void {
+  try {
+    writeFileSync(path, formatTerminationMessage({ reason, message }));
+  } catch {
+    // not on a node
+  }
+}
+
+/** Has connections of this process trust certificates beside those that it trusts already. @param pem one or more */
+function trustCertificates(pem: string): void {
+  setDefaultCACertificates([...getCACertificates('default'), pem]);
+}
 
 /** Exit code and reason of a failed start, for the process that started this one. */
 function endOf(error: unknown): { readonly exitCode: number; readonly reason: string; readonly why: string } {

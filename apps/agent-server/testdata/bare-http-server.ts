@@ -2,8 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { buildHttpServer, type HttpServerParts } from '../src/http/http-server.js';
-import { Activity } from '../src/http/activity.js';
-import { OpenReplies } from '../src/http/open-replies.js';
+import { Activity, OpenReplies } from '../src/http/open-replies.js';
 import { UnsentOutput } from '../src/http/unsent-output.js';
 
 /** The HTTP server of an agent server without its routes; authentication is off by default. */

@@ -1,13 +1,12 @@
 import { systemClock } from '#lib/time';
 import { newId, queueing, runAtWork, serverOf, storedRun, type StoreFixture } from './store-fixture.js';
 import { TemporaryRuns } from '../src/run/temporary-runs.js';
-import { createAssistant } from '../src/store/assistant/create-assistant.js';
-import { setThreadTtl } from '../src/store/ttl/set-thread-ttl.js';
-import { createCron } from '../src/store/cron/create-cron.js';
+import { createAssistant } from '../src/store/assistant/assistants.js';
+import { setThreadTtl } from '../src/store/thread/thread-ttls.js';
+import { createCron } from '../src/store/cron/crons.js';
 import { submitRun } from '../src/store/run/submit-run.js';
 import type { ItemPlace } from '../src/store/row/item-row.js';
-import { putItem } from '../src/store/item/put-item.js';
-import { searchItems } from '../src/store/item/search-items.js';
+import { putItem, searchItems } from '../src/store/item/items.js';
 import { WORKER } from '../src/store/worker-scope.js';
 
 const PAGE = { limit: 1_000, offset: 0 };

@@ -5,13 +5,13 @@ import { systemClock } from '#lib/time';
 import { Database } from '../src/store/database.js';
 import { MAX_PARSED_CHARS } from '../src/store/document-bytes.js';
 import type { ClaimedRun } from '../src/store/row/claimed-run.js';
-import type { Queueing } from '../src/store/row/queued-run.js';
+import type { Queueing } from '../src/store/row/submission.js';
 import type { StoredRun } from '../src/store/row/stored-run.js';
 import { claimRuns } from '../src/store/run/claim-runs.js';
 import { submitRun } from '../src/store/run/submit-run.js';
 import type { ServerIdentity } from '../src/store/server-identity.js';
 import type { Sql } from '../src/store/sql.js';
-import { createThread } from '../src/store/thread/create-thread.js';
+import { createThread } from '../src/store/thread/change-thread.js';
 import { WORKER } from '../src/store/worker-scope.js';
 import { uuid7 } from '../src/run/uuid7.js';
 

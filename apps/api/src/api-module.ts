@@ -8,17 +8,17 @@ import { DeploymentEventModule } from './deployment-event/deployment-event-modul
 import { DeploymentLogModule } from './deployment-log/deployment-log-module.js';
 import { ExplorerController } from './explorer/explorer-controller.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
-import { KeyModule } from './key/key-module.js';
-import { ListenerModule } from './listener/listener-module.js';
-import { OtlpModule } from './otlp/otlp-module.js';
+import { KeyModule } from './key/keys-controller.js';
+import { ListenerModule } from './listener/listeners-controller.js';
+import { OtlpModule } from './otlp/otlp-controller.js';
 import { PageModule } from './page/page-module.js';
 import { PriceModule } from './price/price-module.js';
-import { StatisticsModule } from './statistics/statistics-module.js';
+import { StatisticsModule } from './statistics/statistics-controller.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { ThreadsModule } from './thread/threads-module.js';
-import { ShareModule } from './share/share-module.js';
+import { ShareModule } from './share/shares-controller.js';
 import { TraceModule } from './trace/trace-module.js';
-import { WorkspaceModule } from './workspace/workspace-module.js';
+import { WorkspaceModule } from './workspace/workspaces-controller.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
 const FEATURES = [

@@ -19,9 +19,8 @@ import {
 } from '#lib/http';
 import { claimAddress, type ListenAddress } from '#lib/held-sockets';
 import type { Stoppable } from '#lib/lifecycle';
-import { NestLog } from '#lib/nest';
+import { NestLog, Ticks } from '#lib/nest';
 import { observeRequests, recordCuts } from '#lib/telemetry';
-import { Ticks } from '#lib/ticks';
 import { ApiModule } from './api-module.js';
 import { auditRequests } from './audit/audit-requests.js';
 import type { ApiParts } from './core/core-module.js';
@@ -32,18 +31,16 @@ import { AnswerBudget } from './core/answer-budget.js';
 import { AgentRoutes } from './route/agent-routes.js';
 import { reportIgnored } from './audit/report-ignored.js';
 import { RouteHosts } from './route/route-hosts.js';
-import { allowPages } from './wire/allow-pages.js';
+import { allowPages, countAnswers, watchMethods } from './wire/count-answers.js';
 import { answerStatuses } from './otlp/answer-statuses.js';
 import { answerNotBuilt } from './wire/not-built.js';
 import { registerBodyParsers } from './wire/body-parsers.js';
-import { countAnswers } from './wire/count-answers.js';
 import { ErrorFilter } from './wire/error-filter.js';
-import { watchMethods } from './wire/method-not-allowed.js';
 import { QueryGuard } from './wire/query-guard.js';
 import { RequestPipe } from './wire/request-pipe.js';
 import { rewriteAddress } from './wire/addresses.js';
 import { SpeakVocabulary } from './wire/speak-vocabulary.js';
-import { clientAddress } from './wire/client-address.js';
+import { clientAddress } from './wire/origin-of.js';
 
 /** The api with everything made and nothing started. */
 export interface ApiApplication extends Stoppable {

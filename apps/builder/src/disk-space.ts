@@ -1,7 +1,14 @@
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '#lib/time';
-import { BuildError, DiskFullError } from './build-error.js';
-import type { BoundedDisk, DiskShare, DiskSpace, Shortage, WatchedDisk } from './watched-disk.js';
+import {
+  type BoundedDisk,
+  BuildError,
+  DiskFullError,
+  type DiskShare,
+  type DiskSpace,
+  type Shortage,
+  type WatchedDisk,
+} from './build-error.js';
 
 /** Counting files takes long where there are many; this takes microseconds, and `fallocate` fills a disk in milliseconds. */
 const LOOK_MS = 50;

@@ -5,19 +5,17 @@ import { EXIT, runProgram } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { BuildError } from './build-error.js';
-import { buildSource } from './build-source.js';
+import { BuildError, type WatchedDisk } from './build-error.js';
+import { buildSource, endGroup } from './build-source.js';
 import { CONFIG, type BuilderConfig, maxFolderBytes } from './config.js';
 import { spaceOf } from './disk-space.js';
 import { fetchArchive } from './fetch-archive.js';
-import { endGroup } from './end-group.js';
 import { fetchSource } from './fetch-source.js';
 import { withinBound } from './folder-bound.js';
 import { leaveMessage } from './leave-message.js';
 import { hasOwnFolder } from './own-folder.js';
 import { print } from './print.js';
 import { maxPushBytes, pushSource } from './push/push-source.js';
-import type { WatchedDisk } from './watched-disk.js';
 
 /** The containers of a build's pod, by the argument of each. */
 const STEPS: Readonly<Record<string, Step>> = {

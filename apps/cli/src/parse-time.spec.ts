@@ -1,4 +1,4 @@
-import { parseTime } from './parse-time.js';
+import { parseTime } from './parse-count.js';
 
 describe('a time of an option', () => {
   it.each([

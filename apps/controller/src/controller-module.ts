@@ -29,8 +29,7 @@ import {
   FormerCredentialsModule,
 } from './former-credentials/former-credentials-module.js';
 import { GIT_PUSH_CONTROLLER, GitPushModule } from './git-push/git-push-module.js';
-import { HealthController } from './health/health-controller.js';
-import { MetricsController } from './health/metrics-controller.js';
+import { HealthController, MetricsController } from './health/health-controller.js';
 import { Readiness } from './health/readiness.js';
 import { LISTENER_CONTROLLER, ListenerModule } from './listener/listener-module.js';
 import { UNUSED_IMAGES_CONTROLLER, UnusedImagesModule } from './unused-images/unused-images-module.js';

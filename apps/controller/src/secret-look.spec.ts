@@ -1,4 +1,4 @@
-import { untilSecretLook } from './secret-look.js';
+import { untilSecretLook } from './paced-look.js';
 
 describe('untilSecretLook', () => {
   it.each([

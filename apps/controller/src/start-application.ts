@@ -5,9 +5,8 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { claimAddress } from '#lib/held-sockets';
 import { limitServer, SCHEMALESS, serverOptions } from '#lib/http';
 import type { ProgramContext } from '#lib/lifecycle';
-import { NestLog } from '#lib/nest';
+import { NestLog, Ticks } from '#lib/nest';
 import { recordCuts } from '#lib/telemetry';
-import { Ticks } from '#lib/ticks';
 import { ControllerModule } from './controller-module.js';
 import { ControllerWork } from './controller-work.js';
 import type { Surroundings } from './core/core-module.js';

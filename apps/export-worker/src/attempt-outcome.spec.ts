@@ -6,7 +6,7 @@ import { NoAnswerError, openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { type ExportProgressRecord, StaleAttemptError } from '#lib/trace-store';
-import { outcomeOf } from './attempt-outcome.js';
+import { outcomeOf } from './run-attempt.js';
 
 const STALE = new StaleAttemptError(randomUUID(), 1);
 const recordOf = (state: ExportProgressRecord['state'], attempt: number): ExportProgressRecord =>

@@ -4,7 +4,7 @@ import type { BulkExportRunSpec } from '#lib/resources';
 import { testPostgres } from '#lib/testing';
 import { EXPORT_COLUMNS, FEEDBACK_COLUMNS_OF_EXPORTS } from '#lib/trace-store';
 import { ExportStand } from '../testdata/export-stand.js';
-import { fieldIds } from './file-columns.js';
+import { fieldIds } from './write-part.js';
 
 const DAY = '2026-11-20';
 

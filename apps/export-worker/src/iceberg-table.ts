@@ -18,7 +18,7 @@ import type { ParquetColumn } from '#lib/parquet';
 import { REASON } from '#lib/resources';
 import type { ExportColumn, ExportFile, ExportResource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
-import { fieldIds, isWanted } from './file-columns.js';
+import { fieldIds, isWanted } from './write-part.js';
 
 const TYPE: Readonly<Record<ParquetColumn['type'], IcebergType>> = {
   uuid: 'string',

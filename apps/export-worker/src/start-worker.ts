@@ -3,7 +3,7 @@ import { type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
-import { EXIT_CODE } from './attempt-outcome.js';
+import { EXIT_CODE } from './run-attempt.js';
 import { CONFIG } from './config.js';
 import { takeRuns } from './take-runs.js';
 

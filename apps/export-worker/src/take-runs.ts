@@ -4,11 +4,10 @@ import { openObjectStore } from '#lib/object-store';
 import { type Logger, parseTraceParent, withSpan } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { StaleAttemptError, type TraceStore } from '#lib/trace-store';
-import { EXIT_CODE, outcomeOf } from './attempt-outcome.js';
+import { EXIT_CODE, outcomeOf, runAttempt } from './run-attempt.js';
 import type { WorkerConfig } from './config.js';
 import { destinationOf, parseTask } from './export-task.js';
 import { ProgressJournal } from './progress-journal.js';
-import { runAttempt } from './run-attempt.js';
 
 interface WorkerTools {
   readonly traceStore: TraceStore;

@@ -25,7 +25,7 @@ import {
 import { createLogger } from '#lib/telemetry';
 import { testEmbeddedKube, waitFor as waitWithin, type WaitOptions } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { allInformers } from './all-informers.js';
+import { allInformers } from './open-clusters.js';
 import { HubCluster } from './hub/hub-cluster.js';
 import { PlaceCluster } from './place/place-cluster.js';
 import { RolloutReconciler } from './rollout/rollout-reconciler.js';

@@ -12,7 +12,7 @@ import { systemClock } from '#lib/time';
 import { KubeDeeds } from './acting/kube-deeds.js';
 import { browserCommand, urlOpener } from './acting/open-url.js';
 import { CONFIG } from './config.js';
-import { copyCode } from './render/copy-code.js';
+import { copyCode } from './render/fit.js';
 import { Dashboard } from './screen/dashboard.js';
 import { followLines } from './screen/follow-lines.js';
 import { PRINTED, printOnce } from './screen/print-once.js';

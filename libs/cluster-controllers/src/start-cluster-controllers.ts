@@ -2,8 +2,7 @@ import { EventRecorder, Informers, KubeClient, startControllers, type KubeConnec
 import type { Stoppable } from '#lib/lifecycle';
 import type { Log } from '#lib/reconcile';
 import { systemClock, type Clock } from '#lib/time';
-import type { ClusterContext } from './context/cluster-context.js';
-import { Discovery } from './context/discovery.js';
+import { type ClusterContext, Discovery } from './context/discovery.js';
 import { deploymentController } from './deployment/deployment-controller.js';
 import { garbageCollectorController } from './garbage-collector/garbage-collector-controller.js';
 import { jobController } from './job/job-controller.js';

@@ -1,7 +1,6 @@
 import { Command as Parser, InvalidArgumentError, Option } from 'commander';
 import { EXIT } from '#lib/lifecycle';
-import type { ArgumentSpec, Command } from './command.js';
-import { exitLines } from './exit-meaning.js';
+import { type ArgumentSpec, type Command, exitLines } from './command.js';
 import type { OptionSpec } from './option.js';
 
 /** The program as its help names it. */

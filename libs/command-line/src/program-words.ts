@@ -1,5 +1,9 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
-import { shellWord } from './shell-word.js';
+
+/** A path as one word of a shell, quoted where it needs to be. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
 
 /** Folder in which a command would be typed, and folder of this program. */
 export interface ProgramPlaces {

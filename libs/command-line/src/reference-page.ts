@@ -1,6 +1,5 @@
 import { EXIT } from '#lib/lifecycle';
-import type { Command } from './command.js';
-import { EXIT_MEANING, exitNames } from './exit-meaning.js';
+import { type Command, EXIT_MEANING, exitNames } from './command.js';
 import type { ProgramSpec } from './parse-command-line.js';
 
 /** The reference of the command line in Markdown, from the table of commands. */

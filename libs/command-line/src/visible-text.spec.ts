@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { visibleLine, visibleText } from './visible-text.js';
+import { visibleLine, visibleText } from './render-table.js';
 
 const ESC = '\u001b';
 

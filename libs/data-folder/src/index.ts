@@ -3,21 +3,31 @@
  * `credentials.json`, the check for a running platform, and the lock that gives a folder one owner. Making a
  * platform's folder belongs to apps/platform alone.
  */
-export { ATTACHMENT_BUCKET, ATTACHMENT_PREFIX } from './attachment-bucket.js';
+export {
+  ATTACHMENT_BUCKET,
+  ATTACHMENT_PREFIX,
+  findDiskTrouble,
+  FIRST_WORKSPACE,
+  DEFAULT_DATA,
+  DEFAULT_LISTEN,
+  INSTALLATION,
+  packagesOf,
+} from './installation.js';
 export {
   readCredentials,
   writeCredentials,
   type PlatformCredentials,
   type StoreCredentials,
   type TlsAddress,
+  readJson,
+  writeJson,
 } from './credentials.js';
-export { dataPaths, type DataPaths } from './data-paths.js';
-export { findDiskTrouble } from './disk-trouble.js';
-export { FIRST_WORKSPACE } from './first-workspace.js';
-export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION, packagesOf } from './installation.js';
-export { readJson, writeJson } from './json-file.js';
-export { takeLock, type Lock, type LockOwner } from './lock.js';
 export {
+  dataPaths,
+  type DataPaths,
+  takeLock,
+  type Lock,
+  type LockOwner,
   findOwner,
   findRunningPlatform,
   nothingRuns,

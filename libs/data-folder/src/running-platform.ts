@@ -1,7 +1,104 @@
-import { join } from 'node:path';
-import { type PlatformCredentials, readCredentials } from './credentials.js';
-import { dataPaths } from './data-paths.js';
-import { findLockOwner, type LockOwner } from './lock.js';
+import { linkSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
+import { type PlatformCredentials, readCredentials, readJson } from './credentials.js';
+
+/** Every path of a data folder. */
+export interface DataPaths {
+  readonly root: string;
+  readonly credentials: string;
+  readonly kubeconfig: string;
+  readonly ports: string;
+  readonly secrets: string;
+  /** Users of the embedded object store, in `secrets`. */
+  readonly storeUsers: string;
+  /** The platform's own certificate and key, in `secrets`. */
+  readonly tlsCertificate: string;
+  readonly tlsKey: string;
+  readonly objects: string;
+  readonly images: string;
+  readonly node: string;
+  readonly kube: string;
+  readonly logs: string;
+  readonly children: string;
+}
+
+/** The paths, without touching anything. */
+export function dataPaths(folder: string): DataPaths {
+  const root = resolve(folder);
+  return {
+    root,
+    credentials: join(root, 'credentials.json'),
+    kubeconfig: join(root, 'kubeconfig'),
+    ports: join(root, 'ports.json'),
+    secrets: join(root, 'secrets'),
+    storeUsers: join(root, 'secrets', 'object-store.json'),
+    tlsCertificate: join(root, 'secrets', 'tls-certificate.pem'),
+    tlsKey: join(root, 'secrets', 'tls-key.pem'),
+    objects: join(root, 'objects'),
+    images: join(root, 'images'),
+    node: join(root, 'node'),
+    kube: join(root, 'kube'),
+    logs: join(root, 'logs'),
+    children: join(root, 'children.json'),
+  };
+}
+
+export interface Lock {
+  release(): void;
+}
+
+/** Holder of a lock. */
+export interface LockOwner extends ProcessIdentity {
+  /** The command that took it, where others need to know. */
+  readonly command?: string;
+}
+
+/** The process that holds the lock and still runs. */
+function findLockOwner(path: string): LockOwner | undefined {
+  const owner = readJson<LockOwner>(path);
+  return owner && isRunning(owner) ? owner : undefined;
+}
+
+/**
+ * One owner at a time. The file names the owner's pid and start time, so that a lock left by a killed process is recognised
+ * even after its pid was given to another process.
+ * @param taken the message for when the owner still runs
+ * @param command written beside the owner
+ * @throws Error with that message
+ */
+export function takeLock(path: string, taken: (owner: ProcessIdentity) => string, command?: string): Lock {
+  const own = ownIdentity();
+  const draft = `${path}.${own.pid}`;
+  writeFileSync(draft, JSON.stringify({ ...own, command }), { mode: 0o600 });
+  try {
+    for (let tries = 0; tries < 3; tries++) {
+      if (tryLink(draft, path)) return { release: () => releaseOwn(path, own) };
+      const owner = findLockOwner(path);
+      if (owner) throw new Error(taken(owner));
+      rmSync(path, { force: true });
+    }
+    throw new Error(`${path} cannot be locked: another process is starting; try again`);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Linking fails when the name exists, and is atomic on every file system that matters. */
+function tryLink(draft: string, path: string): boolean {
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function releaseOwn(path: string, own: ProcessIdentity): void {
+  const owner = readJson<ProcessIdentity>(path);
+  if (owner?.pid === own.pid && owner.startedAt === own.startedAt) unlinkSync(path);
+}
 
 /** A platform that runs over a data folder. */
 export interface RunningPlatform {

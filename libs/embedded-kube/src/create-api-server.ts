@@ -1,4 +1,5 @@
 import { exactIntegers } from '#lib/json';
+import { metrics } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { urlHost } from '#lib/url';
 import type {
@@ -15,29 +16,35 @@ import { Authorizer } from './authz/authorizer.js';
 import { EscalationCheck } from './authz/escalation.js';
 import { bootstrap } from './bootstrap/bootstrap.js';
 import { Discovery } from './discovery/discovery.js';
-import { apiHandler } from './routing/api-handler.js';
 import { HeldAnswers } from './http/held-answers.js';
 import { TlsListener } from './http/tls-listener.js';
 import { OpenApi } from './openapi/openapi.js';
-import { CertificateAuthority } from './pki/certificate-authority.js';
-import { renderKubeconfig } from './pki/kubeconfig.js';
-import { openEncryptionKeys } from './pki/encryption-keys.js';
+import { CertificateAuthority, openEncryptionKeys, renderKubeconfig } from './pki/certificate-authority.js';
 import { ISSUER, TokenIssuer } from './pki/token-issuer.js';
-import { absentTypes } from './registry/absent-types.js';
-import { builtinTypes } from './registry/builtin-types.js';
-import { CrdInstaller } from './registry/crd-installer.js';
-import { EventExpiry } from './registry/event-expiry.js';
+import { builtinTypes, EventExpiry } from './registry/builtin-types.js';
+import { absentTypes, CrdInstaller } from './registry/crd-installer.js';
 import { listenerAccounts } from './registry/listener-accounts.js';
 import { ObjectService } from './registry/object-service.js';
 import { ResourceHandlers } from './registry/resource-handlers.js';
 import { TypeRegistry } from './registry/type-registry.js';
+import { apiHandler } from './routing/api-handler.js';
 import { ChangeLog } from './store/change-log.js';
 import { JsonCipher } from './store/json-cipher.js';
 import { ObjectStore } from './store/object-store.js';
 import { subresourceHandlers } from './subresource/all-subresources.js';
 import { ScaleHandler } from './subresource/scale.js';
-import { readServer } from './read-server.js';
 import { WatchHub } from './watch/watch-hub.js';
+
+/** Lets a scrape read the server's watches and the length of its change log. @returns ends the reading */
+function readServer(store: ObjectStore, hub: WatchHub): () => void {
+  const ends = [
+    metrics.kubeWatches.read(() => hub.size),
+    metrics.kubeChangeLog.read(() => store.history.length),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
 
 const DEFAULT_HISTORY_CHANGES = 5000;
 const TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600;

@@ -1,4 +1,4 @@
-import { decodeChunks } from './chunked-payload.js';
+import { decodeChunks } from './request-body.js';
 import type { S3Error } from './s3-error.js';
 import type { S3Request } from './s3-request.js';
 import { type StoreUsers, unrestrictedUser } from './users/store-user.js';

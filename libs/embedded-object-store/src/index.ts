@@ -1,4 +1,4 @@
-export type { Fault, FaultHook, FaultTarget } from './fault.js';
+export type { Fault, FaultHook, FaultTarget } from './start-object-store.js';
 export {
   startObjectStore,
   type EmbeddedObjectStore,

@@ -8,8 +8,7 @@ import { Client } from 'minio';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, waitFor } from '#lib/testing';
 import { systemClock, type Clock } from '#lib/time';
-import type { FaultHook } from './fault.js';
-import { startObjectStore, type EmbeddedObjectStore } from './start-object-store.js';
+import { type EmbeddedObjectStore, type FaultHook, startObjectStore } from './start-object-store.js';
 
 const KEYS = { accessKeyId: 'AKTEST/with+signs', secretAccessKey: 'secret/with+signs' };
 const MIB = 1 << 20;

@@ -9,14 +9,13 @@ import {
   limitServer,
   listenOn,
   SERVER_LIMITS,
-  serverOptions,
   type ServerLimits,
+  serverOptions,
 } from '#lib/http';
 import { knownMethod, type Logger, metrics, recordCuts, statusClass } from '#lib/telemetry';
-import { systemClock, type Clock } from '#lib/time';
+import { type Clock, systemClock } from '#lib/time';
 import { urlHost } from '#lib/url';
 import { sendXml } from './exchange.js';
-import type { FaultHook } from './fault.js';
 import { MultipartFiles } from './multipart-files.js';
 import { ObjectFiles } from './object-files.js';
 import { bodyOf } from './request-body.js';
@@ -27,6 +26,40 @@ import { verifySignature } from './signature.js';
 import { StoreFolder } from './store-folder.js';
 import { authorize } from './users/access.js';
 import { type StoreUsers, unrestrictedUser } from './users/store-user.js';
+
+/** Criteria by which a fault is chosen. */
+export interface FaultTarget {
+  readonly method: string;
+  readonly bucket: string;
+  readonly key: string;
+  readonly query: ReadonlyMap<string, string>;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Failure of one request, for tests of clients. */
+export type Fault =
+  /** The connection is cut before anything is done. */
+  | { readonly kind: 'reset' }
+  /** The request is done, then the connection is cut instead of an answer. */
+  | { readonly kind: 'lost-answer' }
+  /** The answer is this error and nothing is done. */
+  | {
+      readonly kind: 'error';
+      readonly code:
+        | 'InternalError'
+        | 'SlowDown'
+        | 'AccessDenied'
+        | 'NotImplemented'
+        | 'NoSuchUpload'
+        | 'PreconditionFailed';
+    }
+  /** The request is done after this many milliseconds. */
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** The request is done once this is settled. */
+  | { readonly kind: 'hold'; readonly until: Promise<unknown> };
+
+export type FaultHook = (target: FaultTarget) => Fault | undefined;
 
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const { createServer } = process.getBuiltinModule('node:http');

@@ -1,9 +1,27 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PostgresBinaries } from './binaries.js';
-import { NEW_CLUSTER_BYTES, requireSpace } from './free-space.js';
 import type { OsUser } from './os-user.js';
+
+const MB = 1024 * 1024;
+
+/** Space for a new cluster, the platform's databases and their first log files, with some reserve. */
+const NEW_CLUSTER_BYTES = 120 * MB;
+
+/**
+ * Refuses a disk that cannot hold the new files: the program that makes them would report it in its own
+ * words, after some seconds.
+ * @throws Error with the free and the needed space
+ */
+export function requireSpace(folder: string, neededBytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const freeBytes = bavail * bsize;
+  if (freeBytes >= neededBytes) return;
+  throw new Error(
+    `the disk of ${folder} is too small: ${Math.floor(freeBytes / MB)} MB free, ${Math.ceil(neededBytes / MB)} MB needed for a new database; free some space or name a folder on another disk with --data DIR`,
+  );
+}
 
 /** The superuser's name in every cluster made here. */
 export const SUPERUSER = 'postgres';

@@ -1,22 +1,178 @@
-import { mkdirSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { errorText } from '#lib/errors';
 import { isRunning, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findBinaries } from './binaries.js';
 import { ensureCluster, SUPERUSER } from './cluster.js';
-import { requireMajor } from './cluster-version.js';
-import { type EmbeddedDatabases, embeddedDatabases } from './databases.js';
+import { locateData, SHARED_FOLDER } from './data-location.js';
+import type { DatabaseRequest } from './database.js';
 import { MAX_MUTE } from './guard/mute-sessions.js';
 import { MAX_QUEUE_PAGES } from './guard/notification-queue.js';
-import { locateData, SHARED_FOLDER } from './data-location.js';
-import { keepCopy } from './keep-copy.js';
 import { serverUser } from './os-user.js';
-import { Passwords } from './passwords.js';
 import { findServer } from './pid-file.js';
 import { findFreePort, requireFreePort } from './port.js';
 import { type ServerRequest, startServer, stopServer } from './server-process.js';
+
+/**
+ * A cluster is readable for one major version of Postgres alone, and its folder is named after it. Another
+ * version's must not be ignored silently: the platform would start with empty databases.
+ * @param place the folder that holds PGDATA
+ * @throws Error with the remedy
+ */
+function requireMajor(place: string, major: string): void {
+  const found = clustersIn(place);
+  if (found.length === 0 || found.includes(major)) return;
+  const [theirs = ''] = found;
+  throw new Error(
+    `the databases in ${place} were made by PostgreSQL ${theirs}, and this version of Agentplane brings PostgreSQL ` +
+      `${major}, which cannot read them: start the version of Agentplane that was used before (format.json names it). ` +
+      'Nothing was changed.',
+  );
+}
+
+function clustersIn(place: string): readonly string[] {
+  if (!existsSync(place)) return [];
+  return readdirSync(place)
+    .filter((name) => /^data-\d+$/.test(name))
+    .map((name) => join(place, name, 'PG_VERSION'))
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, 'utf8').trim())
+    .sort((one, other) => Number(other) - Number(one));
+}
+
+const run = promisify(execFile);
+const SPARE_BYTES = 64 * 1024 ** 2;
+
+/**
+ * Copies a cluster that no server uses: one that was left running is stopped first. A copy that was
+ * interrupted is made anew, an existing one is kept.
+ * @throws Error when the disk has no space for it
+ */
+async function keepCopy(pgdata: string, copy: string, clock: Clock): Promise<void> {
+  if (!existsSync(pgdata) || existsSync(copy)) return;
+  const server = findServer(pgdata);
+  if (server) await stopServer(server.identity, clock);
+  mkdirSync(dirname(copy), { recursive: true, mode: 0o700 });
+  await requireRoom(pgdata, copy);
+  const partial = `${copy}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  // keeps owners, modes and times, and shares blocks if the file system can
+  await run('cp', ['-a', pgdata, partial]);
+  renameSync(partial, copy);
+}
+
+async function requireRoom(pgdata: string, copy: string): Promise<void> {
+  const { stdout } = await run('du', ['-sk', pgdata]);
+  const needed = Number(stdout.split('\t')[0]) * 1024 + SPARE_BYTES;
+  const { bavail, bsize } = await statfs(dirname(copy));
+  if (bavail * bsize >= needed) return;
+  const mb = (bytes: number): number => Math.ceil(bytes / 1024 ** 2);
+  throw new Error(
+    `before this version changes the databases it keeps a copy in ${copy}, which needs ${mb(needed)} MB of ${mb(bavail * bsize)}: ` +
+      'make room, or make a copy elsewhere and then an empty folder of that name',
+  );
+}
+
+/** Passwords of the roles of one cluster, in a file that only its owner reads. Made on first use. */
+export class Passwords {
+  readonly #file: string;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  ensure(role: string): string {
+    const known = this.#read();
+    const password = known[role] ?? randomBytes(24).toString('base64url');
+    if (known[role] === undefined) this.set(role, password);
+    return password;
+  }
+
+  set(role: string, password: string): void {
+    const known = this.#read();
+    if (known[role] === password) return;
+    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+    const partial = `${this.#file}.new`;
+    // replaces an existing file, which may be a link
+    rmSync(partial, { force: true });
+    const text = `${JSON.stringify({ ...known, [role]: password }, null, 2)}\n`;
+    writeFileSync(partial, text, { mode: 0o600, flag: 'wx' });
+    renameSync(partial, this.#file);
+  }
+
+  #read(): Readonly<Record<string, string>> {
+    let text: string;
+    try {
+      text = readFileSync(this.#file, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+      throw new Error(`cannot read ${this.#file}`, { cause: error });
+    }
+    try {
+      return JSON.parse(text) as Record<string, string>;
+    } catch {
+      // the parser's message would show a piece of it
+      throw new Error(
+        `${this.#file} is not JSON; restore the file from a backup, it holds the database passwords`,
+      );
+    }
+  }
+}
+
+/** The roles and databases of a server that runs. */
+export interface EmbeddedDatabases {
+  /** URI for setting up only. Secret. */
+  readonly superuserUri: string;
+  /** Creates database and role as needed; answers the role's connection URI (secret). */
+  ensureDatabase(request: DatabaseRequest): Promise<string>;
+  /** Creates a role that may make databases and roles, no superuser; answers its connection URI (secret). */
+  ensureAdministrator(request: { role: string; connectionLimit?: number }): Promise<string>;
+}
+
+/**
+ * The databases of the server of a data folder, for the program that sets them up, which need not be the one that started the server.
+ * The database client is loaded on the first use.
+ */
+export function embeddedDatabases({
+  dataDir,
+  port,
+}: {
+  readonly dataDir: string;
+  readonly port: number;
+}): EmbeddedDatabases {
+  const passwords = new Passwords(join(dataDir, 'secrets', 'postgres.json'));
+  // A program that took the port while the server restarts must not be given a password.
+  const uri = (role: string, secret: string, database: string): string =>
+    `postgres://${role}:${encodeURIComponent(secret)}@127.0.0.1:${port}/${encodeURIComponent(database)}?require_auth=scram-sha-256`;
+  const superuserUri = uri(SUPERUSER, passwords.ensure(SUPERUSER), 'postgres');
+  return {
+    superuserUri,
+    async ensureDatabase(wanted) {
+      if (wanted.password !== undefined) passwords.set(wanted.role, wanted.password);
+      const secret = passwords.ensure(wanted.role);
+      const { ensureDatabase } = await import('./database.js');
+      await ensureDatabase(superuserUri, {
+        connectionLimit: -1,
+        isPlatform: false,
+        ...wanted,
+        password: secret,
+      });
+      return uri(wanted.role, secret, wanted.database);
+    },
+    async ensureAdministrator(wanted) {
+      const secret = passwords.ensure(wanted.role);
+      const { ensureAdministrator } = await import('./database.js');
+      await ensureAdministrator(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
+      return uri(wanted.role, secret, 'postgres');
+    },
+  };
+}
 
 export interface EmbeddedPostgresOptions {
   /**

@@ -4,7 +4,7 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
-import { requireSpace } from './free-space.js';
+import { requireSpace } from './cluster.js';
 
 describe('requireSpace', () => {
   const folder = temporaryFolder();

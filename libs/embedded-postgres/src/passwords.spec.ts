@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
-import { Passwords } from './passwords.js';
+import { Passwords } from './embedded-postgres.js';
 
 describe('Passwords', () => {
   const folder = temporaryFolder();

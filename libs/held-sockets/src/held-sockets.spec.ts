@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { findStablePort } from '#lib/stable-port';
+import { findStablePort } from '#lib/held-sockets';
 import { HeldSockets } from './index.js';
 
 const PROGRAM = `

@@ -1,9 +1,119 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
+import type { Server } from 'node:net';
 import type { Stream } from 'node:stream';
 import { Admission } from '#lib/admission';
-import type { ListenAddress } from './claim-address.js';
-import { listenAndDeposit } from './listen-and-deposit.js';
-import { HELD_SOCKETS, parseSocketMessage } from './socket-message.js';
+import { inheritedEnvironment } from '#lib/config';
+
+/** Names the descriptors of a child process's sockets, as `PORT:DESCRIPTOR` with commas between. */
+const HELD_SOCKETS = 'AGENTPLANE_HELD_SOCKETS';
+
+/** Message of a child to its parent about a socket. `held` comes with the handle. */
+interface SocketMessage {
+  readonly kind: 'socket-held' | 'socket-released' | 'socket-failed';
+  readonly port: number;
+  /** Error code of a socket that failed. */
+  readonly code?: string;
+}
+
+/** @returns undefined for a message about something else */
+function parseSocketMessage(message: unknown): SocketMessage | undefined {
+  if (typeof message !== 'object' || message === null) return undefined;
+  const { kind, port, code } = message as Partial<SocketMessage>;
+  if (kind !== 'socket-held' && kind !== 'socket-released' && kind !== 'socket-failed') return undefined;
+  return typeof port === 'number' ? { kind, port, ...(code === undefined ? {} : { code }) } : undefined;
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Argument for `listen` of every kind of server. */
+export type ClaimedAddress = ListenAddress | { readonly host: string; readonly fd: number };
+
+/** Descriptors that no server of this process has taken yet, by port. */
+let unclaimed: Map<number, number[]> | undefined;
+
+function inherited(): Map<number, number[]> {
+  const sockets = new Map<number, number[]>();
+  const named = inheritedEnvironment([HELD_SOCKETS])[HELD_SOCKETS] ?? '';
+  for (const [, port, descriptor] of named.matchAll(/(\d+):(\d+)/g))
+    sockets.set(Number(port), [...(sockets.get(Number(port)) ?? []), Number(descriptor)]);
+  return sockets;
+}
+
+/**
+ * Argument for `server.listen`: the socket that the parent holds for this port, else the address itself. A
+ * server that closes closes its descriptor, so that each is given once.
+ */
+export function claimAddress({ host, port }: ListenAddress): ClaimedAddress {
+  unclaimed ??= inherited();
+  const fd = unclaimed.get(port)?.shift();
+  return fd === undefined ? { host, port } : { host, fd };
+}
+
+/** Wraps of adopted sockets: one that is collected would close its descriptor, which a server has by then. */
+const adopted: unknown[] = [];
+
+/** Takes a listening socket that the parent sent, as if it were inherited. */
+export function adoptSocket(port: number, handle: unknown): void {
+  const fd = typeof handle === 'object' && handle !== null && 'fd' in handle ? Number(handle.fd) : -1;
+  if (fd < 0) return;
+  unclaimed ??= inherited();
+  unclaimed.set(port, [...(unclaimed.get(port) ?? []), fd]);
+  adopted.push(handle);
+}
+
+/** Net's own wrap of a listening socket; the one thing that a process can hand over without giving it up. */
+function handleOf(server: Server): unknown {
+  return (server as Server & { readonly _handle?: unknown })._handle;
+}
+
+/** Has the parent hold the socket of a server that listens, so that the next process of this program is given it. */
+export function depositSocket(server: Server): void {
+  const address = server.address();
+  if (!process.send || typeof address !== 'object' || !address) return;
+  const message: SocketMessage = { kind: 'socket-held', port: address.port };
+  process.send(message, handleOf(server) as Server, {}, () => undefined);
+}
+
+/** The parent need not hold the socket of this port any longer. */
+export function withdrawSocket(port: number): void {
+  const message: SocketMessage = { kind: 'socket-released', port };
+  process.send?.(message, undefined, {}, () => undefined);
+}
+
+/**
+ * Listens on the addresses of its first argument and hands the sockets to its parent. Run as a process of its
+ * own from its text, so that it uses nothing of this file, and no function in it has a name, which a bundle
+ * keeps by a function of its own: the event loop of a process that listens would accept connections, while a
+ * socket that arrives from another process is only stored.
+ */
+function listenAndDeposit(): void {
+  const { createServer } = process.getBuiltinModule('node:net');
+  const addresses = JSON.parse(process.argv[1] ?? '[]') as { host: string; port: number }[];
+  let left = addresses.length;
+  for (const { host, port } of addresses) {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      process.send?.(
+        { kind: 'socket-failed', port, code: error.code ?? error.message },
+        undefined,
+        {},
+        () => {
+          if (--left === 0) process.disconnect();
+        },
+      ),
+    );
+    server.listen({ host, port, backlog: 1024 }, () => {
+      const { _handle } = server as typeof server & { _handle: typeof server };
+      process.send?.({ kind: 'socket-held', port }, _handle, { keepOpen: false }, () => {
+        server.close();
+        if (--left === 0) process.disconnect();
+      });
+    });
+  }
+}
 
 /**
  * Net's own wrap of a listening socket that came from another process; this one accepts nothing on it. Typed as what

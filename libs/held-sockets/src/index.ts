@@ -1,3 +1,5 @@
+export { findStablePort, isPortFree } from './stable-port.js';
+
 /** Listening sockets that outlive the programs which serve them: their ports are free at no moment between. */
 export {
   adoptSocket,
@@ -5,5 +7,5 @@ export {
   depositSocket,
   withdrawSocket,
   type ListenAddress,
-} from './claim-address.js';
+} from './held-sockets.js';
 export { HeldSockets, type Inheritance } from './held-sockets.js';

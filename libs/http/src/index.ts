@@ -1,28 +1,27 @@
 /** Common parts of the platform's HTTP servers before a route is reached. */
 export { answerDetail } from './answer-detail.js';
 export { asksToUpgrade } from './asks-to-upgrade.js';
-export { takenBy } from './answer-watch.js';
-export { answerBrokenRequests } from './broken-requests.js';
+export { takenBy, limitServer, type Cut, pathShape } from './limit-server.js';
+export { answerBrokenRequests, guardServer, GUARDED_SERVER } from './guard-server.js';
 export { boundConnections } from './bound-connections.js';
-export { boundInterim } from './bound-interim.js';
+export {
+  boundInterim,
+  joinSockets,
+  PAGE_COOKIE,
+  pageCookies,
+  setsPageCookie,
+  withoutPageCookie,
+  passUpgrade,
+} from './pass-upgrade.js';
 export { closeServer } from './close-server.js';
 export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';
 export { whenExchangeEnds } from './exchange-end.js';
-export { guardServer, GUARDED_SERVER } from './guard-server.js';
-export { joinSockets } from './join-sockets.js';
-export { limitServer, type Cut } from './limit-server.js';
 export { listenOn } from './listen-on.js';
-export { PAGE_COOKIE, pageCookies, setsPageCookie, withoutPageCookie } from './page-cookie.js';
-export { passUpgrade } from './pass-upgrade.js';
-export { pathShape } from './path-shape.js';
-export { Pieces } from './pieces.js';
+export { Pieces, bodyPieces, bodyTooLarge, bodyTooLargeText, joinPieces, readBody } from './read-body.js';
 export { plainHttp } from './plain-http.js';
 export { protectAnswer } from './protect-answer.js';
-export { bodyPieces, bodyTooLarge, bodyTooLargeText, joinPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';
-export { sourceOf } from './source-address.js';
+export { sourceOf, TokenBuckets, WrongKeys } from './wrong-keys.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
-export { TokenBuckets } from './token-buckets.js';
 export { upgradeAnswer } from './upgrade-answer.js';
-export { WrongKeys } from './wrong-keys.js';

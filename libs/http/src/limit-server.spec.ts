@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { FakeClock, waitFor } from '#lib/testing';
-import { answerBrokenRequests } from './broken-requests.js';
+import { answerBrokenRequests } from './guard-server.js';
 import { type Cut, limitServer } from './limit-server.js';
 import { SERVER_LIMITS, serverOptions } from './server-limits.js';
 

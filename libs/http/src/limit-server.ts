@@ -1,12 +1,147 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { type Clock, systemClock } from '#lib/time';
 import { boundPipelining, TOO_MANY_UNANSWERED } from './bound-pipelining.js';
-import { BodyWatch } from './body-watch.js';
-import { AnswerWatch } from './answer-watch.js';
 import { cutSocket } from './cut-socket.js';
-import { pathShape } from './path-shape.js';
 import { SERVER_LIMITS, type ServerLimits } from './server-limits.js';
+
+/** Words of which paths are made. Ids and tokens have digits or upper-case letters, or are longer. */
+const WORD = /^[a-z][a-z_.-]{0,23}$|^v\d{1,2}$|^$/;
+
+/** Maximum number of segments, more than any route has. */
+const MAX_SEGMENTS = 12;
+
+/**
+ * Shape of a path for log lines, without the query: segments that are not words become `*`. Paths may contain
+ * secrets: tokens of shared traces, of hooks, and any data in an agent's own routes.
+ */
+export function pathShape(url: string): string {
+  const segments = (url.split('?', 1)[0] ?? '').split('/');
+  const shown = segments.slice(0, MAX_SEGMENTS).map((segment) => (WORD.test(segment) ? segment : '*'));
+  return [...shown, ...(segments.length > MAX_SEGMENTS ? ['…'] : [])].join('/');
+}
+
+/** Progress of the body of one request. */
+class BodyWatch {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #bytesBefore: number;
+  #bytes: number;
+  #progressMs: number;
+  #lastMs: number;
+  /** Time in which the client was the one to be waited for. */
+  #waitedMs = 0;
+
+  constructor(request: IncomingMessage, response: ServerResponse, nowMs: number) {
+    this.#request = request;
+    this.#response = response;
+    this.#bytesBefore = request.socket.bytesRead;
+    this.#bytes = this.#bytesBefore;
+    this.#progressMs = nowMs;
+    this.#lastMs = nowMs;
+  }
+
+  /** The time until now does not count. */
+  forgive(nowMs: number): void {
+    this.#progressMs = nowMs;
+    this.#lastMs = nowMs;
+  }
+
+  /** @returns the problem; undefined while the client may continue */
+  look(nowMs: number, limits: ServerLimits): string | undefined {
+    const request = this.#request;
+    if (request.complete || request.destroyed) return undefined;
+    const passedMs = nowMs - this.#lastMs;
+    this.#lastMs = nowMs;
+    const { bytesRead } = request.socket;
+    // bytes that were not taken yet: this side is the slow one, unless it has answered and reads no more
+    const isOwnDelay = request.readableLength > 0 && !this.#response.writableFinished;
+    if (bytesRead !== this.#bytes || isOwnDelay) this.#progressMs = nowMs;
+    this.#bytes = bytesRead;
+    if (isOwnDelay) return undefined;
+    this.#waitedMs += passedMs;
+    const idleMs = nowMs - this.#progressMs;
+    if (idleMs >= limits.bodyIdleMs) return `no byte of the body for ${seconds(idleMs)} s`;
+    if (this.#waitedMs >= limits.bodyTotalMs)
+      return `the body did not end within ${seconds(limits.bodyTotalMs)} s`;
+    const rate = ((bytesRead - this.#bytesBefore) / Math.max(1, this.#waitedMs)) * 1000;
+    if (this.#waitedMs >= limits.bodyIdleMs && rate < limits.bodyBytesPerSecond)
+      return `the body came with ${rate.toFixed(1)} bytes/s, less than ${limits.bodyBytesPerSecond}`;
+    return undefined;
+  }
+}
+
+function seconds(ms: number): string {
+  return String(Math.round(ms / 100) / 10);
+}
+
+/** Progress of a client in reading the answer to one request. */
+class AnswerWatch {
+  readonly #response: ServerResponse;
+  #progressMs: number;
+  #lastMs: number;
+  /** Bytes taken at the last check; undefined when nothing waited for the client then. */
+  #taken: number | undefined;
+  /**
+   * Measurements of the current window: time in which bytes waited at each check, and bytes that the client
+   * took in it.
+   */
+  #waitedMs = 0;
+  #takenBytes = 0;
+
+  constructor(response: ServerResponse, nowMs: number) {
+    this.#response = response;
+    this.#progressMs = nowMs;
+    this.#lastMs = nowMs;
+  }
+
+  /** The time until now does not count. */
+  forgive(nowMs: number): void {
+    this.#progressMs = nowMs;
+    this.#lastMs = nowMs;
+  }
+
+  /** @returns the problem; undefined while the client may continue */
+  look(nowMs: number, limits: ServerLimits): string | undefined {
+    const { socket, writableLength } = this.#response;
+    const [before, passedMs] = [this.#taken, nowMs - this.#lastMs];
+    this.#lastMs = nowMs;
+    // without a socket the answer waits for an earlier one on the same connection
+    const taken = socket && writableLength > 0 ? takenBy(socket) : undefined;
+    this.#taken = taken;
+    if (taken !== before || taken === undefined) this.#progressMs = nowMs;
+    if (taken === undefined || before === undefined) {
+      this.#beginWindow();
+      return undefined;
+    }
+    this.#waitedMs += passedMs;
+    this.#takenBytes += taken - before;
+    const idleMs = nowMs - this.#progressMs;
+    if (idleMs >= limits.answerStallMs)
+      return `nothing read for ${Math.round(idleMs / 1000)} s; ${writableLength} bytes of the answer were unsent`;
+    if (this.#waitedMs < limits.answerStallMs) return undefined;
+    const rate = (this.#takenBytes / Math.max(1, this.#waitedMs)) * 1000;
+    this.#beginWindow();
+    if (rate >= limits.answerBytesPerSecond) return undefined;
+    return `the answer was read with ${rate.toFixed(1)} bytes/s, less than ${limits.answerBytesPerSecond}; ${writableLength} bytes were unsent`;
+  }
+
+  #beginWindow(): void {
+    [this.#waitedMs, this.#takenBytes] = [0, 0];
+  }
+}
+
+/**
+ * Number of bytes that the kernel has got for the client. The rest of the write at work is Node's own measure
+ * for time-outs and not public; without it one large write counts as no progress.
+ */
+export function takenBy(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & {
+    readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number };
+  };
+  return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
+}
 
 /** A connection that was ended because its client was too slow. */
 export interface Cut {

@@ -1,8 +1,90 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Clock } from '#lib/time';
-import { boundInterim } from './bound-interim.js';
-import { joinSockets } from './join-sockets.js';
-import { setsPageCookie } from './page-cookie.js';
+
+/**
+ * Maximum number of interim answers: a server that works for an hour and reports it every few seconds sends
+ * fewer.
+ */
+const MAX_INTERIM = 1_000;
+
+/**
+ * Ends a request whose server sends one interim answer (status 1xx) after the other. They have no body, so that no pause of
+ * the reader and no limit of a body holds them, and each of 17 bytes costs the one thread of this process a parse: at the
+ * speed of loopback they take all of it, and a time-out of silence never comes.
+ * @param why the error that the request ends with
+ */
+export function boundInterim(
+  request: ClientRequest,
+  why: Error = new Error(`the server sent more than ${MAX_INTERIM} interim answers (status 1xx)`),
+): void {
+  let count = 0;
+  request.on('information', () => {
+    count++;
+    if (count > MAX_INTERIM && !request.destroyed) request.destroy(why);
+  });
+}
+
+/** Bytes both ways until one side ends; an error on one side ends the other. */
+export function joinSockets(one: Duplex, other: Duplex): void {
+  one.pipe(other);
+  other.pipe(one);
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.once('error', () => to.destroy());
+    from.once('close', () => to.destroy());
+  }
+}
+
+/** Cookie by which a browser reads pages of the platform. */
+export const PAGE_COOKIE = 'agentplane_page';
+
+function nameOf(pair: string): string {
+  const [name = ''] = pair.split('=', 1);
+  return name.trim();
+}
+
+/**
+ * Values of the cookie, as many as others have set: browsers send those of a host to all of its ports, and those that a
+ * sibling host has set for the domain.
+ * @param header `Cookie` of a request
+ */
+export function pageCookies(header: string): readonly string[] {
+  return header
+    .split(';')
+    .filter((pair) => nameOf(pair) === PAGE_COOKIE)
+    .map((pair) => pair.slice(pair.indexOf('=') + 1).trim());
+}
+
+/**
+ * The header without the cookie, for servers that run other people's code. A header without the cookie stays
+ * as it came.
+ * @returns undefined when nothing is left
+ */
+export function withoutPageCookie(header: string): string | undefined {
+  const pairs = header.split(';');
+  const kept = pairs.filter((pair) => nameOf(pair) !== PAGE_COOKIE);
+  if (kept.length === pairs.length) return header;
+  const left = kept.join(';').trimStart();
+  return left === '' ? undefined : left;
+}
+
+/**
+ * Matches the cookie as browsers read it: of a cookie without a name they send back the value alone, which
+ * may look like a name and its value.
+ */
+const SETS_PAGE_COOKIE = new RegExp(`^[ \\t]*=?[ \\t]*${PAGE_COOKIE}[ \\t]*(?:[=;]|$)`);
+
+/**
+ * True when a server that runs other people's code would replace the cookie, or end it, in browsers that call
+ * it.
+ * @param name of a header of its answer
+ */
+export function setsPageCookie(name: string, value: string): boolean {
+  return name.toLowerCase() === 'set-cookie' && SETS_PAGE_COOKIE.test(value);
+}
 
 /** Time within which a server must answer a request to change the protocol. */
 const PATIENCE_MS = 60_000;

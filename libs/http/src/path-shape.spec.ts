@@ -1,4 +1,4 @@
-import { pathShape } from './path-shape.js';
+import { pathShape } from './limit-server.js';
 
 describe('pathShape', () => {
   it.each([

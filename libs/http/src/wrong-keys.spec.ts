@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { PublicError } from '#lib/errors';
 import { FakeClock } from '#lib/testing';
-import { sourceOf } from './source-address.js';
-import { TokenBuckets } from './token-buckets.js';
-import { WrongKeys } from './wrong-keys.js';
+import { sourceOf, TokenBuckets, WrongKeys } from './wrong-keys.js';
 
 const WRONG = new PublicError('unauthenticated', 'no');
 const open = (clock: FakeClock) => new WrongKeys({ perMinute: 60, chancesPerSecond: 2, clock });

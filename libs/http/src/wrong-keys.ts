@@ -1,8 +1,78 @@
 import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
-import { sourceOf } from './source-address.js';
-import { TokenBuckets } from './token-buckets.js';
+
+/**
+ * Source that an address counts as: an address of IPv4, also when it came mapped, and the first 64 bits of
+ * one of IPv6, since every customer has that many addresses.
+ */
+export function sourceOf(address: string | undefined): string {
+  if (address === undefined) return 'unknown';
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped?.[1] !== undefined) return mapped[1];
+  if (!isIPv6(address)) return address;
+  const [head = '', tail = ''] = (address.split('%', 1)[0] ?? '').split('::', 2);
+  const first = head === '' ? [] : head.split(':');
+  const last = tail === '' ? [] : tail.split(':');
+  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0');
+  const groups = address.includes('::') ? [...first, ...zeros, ...last] : first;
+  return `${groups.slice(0, 4).join(':').toLowerCase()}::/64`;
+}
+
+interface Bucket {
+  tokens: number;
+  atMs: number;
+}
+
+export interface TokenBucketOptions {
+  readonly capacity: number;
+  readonly perSecond: number;
+  /** Buckets that are remembered; one that was not seen for longest begins full again. */
+  readonly most: number;
+  readonly clock: Clock;
+}
+
+/** Token buckets by name, in bounded memory. */
+export class TokenBuckets {
+  readonly #options: TokenBucketOptions;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(options: TokenBucketOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a token; false when the bucket is empty. */
+  take(name: string): boolean {
+    const bucket = this.#touch(name);
+    if (bucket.tokens < 1) return false;
+    bucket.tokens -= 1;
+    return true;
+  }
+
+  giveBack(name: string): void {
+    const bucket = this.#touch(name);
+    bucket.tokens = Math.min(this.#options.capacity, bucket.tokens + 1);
+  }
+
+  secondsUntilNext(name: string): number {
+    return Math.max(0, (1 - this.#touch(name).tokens) / this.#options.perSecond);
+  }
+
+  #touch(name: string): Bucket {
+    const { capacity, perSecond, most, clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const found = this.#buckets.get(name);
+    const bucket = found ?? { tokens: capacity, atMs: nowMs };
+    bucket.tokens = Math.min(capacity, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * perSecond);
+    bucket.atMs = nowMs;
+    this.#buckets.delete(name);
+    this.#buckets.set(name, bucket);
+    const [oldest] = this.#buckets.keys();
+    if (this.#buckets.size > most && oldest !== undefined) this.#buckets.delete(oldest);
+    return bucket;
+  }
+}
 
 /** Keys that were good lately, by hash; the longest unused are forgotten. */
 const MAX_GOOD = 10_000;

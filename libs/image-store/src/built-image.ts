@@ -2,19 +2,57 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { TerminalError } from '#lib/errors';
+import { TerminalError, WaitingError } from '#lib/errors';
 import { REASON } from '#lib/resources';
-import { refusingWhatWasBuilt } from './built-problem.js';
 import type { ClosedContents } from './closed-contents.js';
 import { linkPlatform } from './dependencies/install-dependencies.js';
-import { inPartial, removePartials } from './partial-folder.js';
+import { pinnedReference } from './image-entries.js';
+import { inPartial, removePartials, removeTree } from './partial-folder.js';
 import { linkInterpreter } from './python/closed-environment.js';
-import { requireSmall } from './read-small-file.js';
-import { pinnedReference } from './reference.js';
-import { removeTree } from './remove-tree.js';
-import { requireImportable } from './require-importable.js';
-import { requireLibraries } from './require-libraries.js';
-import { type TakeLimits, takeContent } from './take-content.js';
+import { requireImportable, requireLibraries, requireSmall } from './require-libraries.js';
+import { takeContent, type TakeLimits } from './take-content.js';
+
+/** Errors of the machine and of the moment: another attempt may succeed. */
+const PASSING: ReadonlySet<string> = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'EAGAIN',
+  'EBUSY',
+  'EINTR',
+  'EROFS',
+]);
+
+/**
+ * Does something with the result of a build. A file that is missing there, or is a folder, stays so however
+ * often it is tried.
+ * @param folders folders to which paths in messages are relative
+ * @throws TerminalError for faults of the result; passing errors of the machine unchanged
+ */
+async function refusingWhatWasBuilt<T>(folders: readonly string[], perform: () => Promise<T>): Promise<T> {
+  try {
+    return await perform();
+  } catch (error) {
+    if (error instanceof TerminalError || error instanceof WaitingError) throw error;
+    const { code = 'unknown error', syscall, path } = error as NodeJS.ErrnoException;
+    if (PASSING.has(code)) throw error;
+    const what = syscall === undefined ? code : `${syscall} of ${placeOf(path, folders)} failed with ${code}`;
+    throw new TerminalError(
+      REASON.buildRefused,
+      `the result of the build cannot become an image: ${what}; look at what the commands make of the repository`,
+      { cause: error },
+    );
+  }
+}
+
+/** The path in the repository: where the machine keeps it is its own affair. */
+function placeOf(path: string | undefined, folders: readonly string[]): string {
+  const folder = folders.find((one) => path?.startsWith(`${one}/`));
+  return folder === undefined || path === undefined ? 'its folder' : path.slice(folder.length + 1);
+}
 
 /** Result of a build and its recipient. */
 export interface BuiltFolder {

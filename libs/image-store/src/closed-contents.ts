@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, chown, cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '#lib/time';
-import { inPartial, moveInto, partialPath } from './partial-folder.js';
-import { removeTree } from './remove-tree.js';
+import { inPartial, moveInto, partialPath, removeTree } from './partial-folder.js';
 import { lockStore } from './store-lock.js';
 
 /** Namespace and user that open an image. */

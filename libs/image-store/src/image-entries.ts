@@ -1,5 +1,63 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TerminalError } from '#lib/errors';
+
+/** Namespaces as their users call them: by the names of their workspaces. */
+export function workspaceNames(namespaces: readonly string[]): string {
+  return namespaces.map((one) => one.replace(/^ws-/, '')).join(', ');
+}
+
+/**
+ * Decides which namespaces have a name after it was added; undefined for all. Without a request it keeps its
+ * present ones: adding a new state of an image must not open it.
+ * @param before the name as it is; undefined when it is new
+ * @param wanted the namespaces to add it for; undefined when none are named
+ * @throws TerminalError when a namespace would lose the name
+ */
+export function decideOwners(
+  name: string,
+  before: ImageEntry | undefined,
+  wanted: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (!wanted) return before?.namespaces;
+  if (before && !before.namespaces)
+    throw new TerminalError(
+      'ImageShared',
+      `image ${name} belongs to every workspace; choose another name for one of ${workspaceNames(wanted)}`,
+    );
+  const losing = before?.namespaces?.filter((one) => !wanted.includes(one)) ?? [];
+  if (losing.length > 0)
+    throw new TerminalError(
+      'ImageOfOthers',
+      `image ${name} belongs to workspace ${workspaceNames(losing)}; name it as well, or choose another name`,
+    );
+  return [...new Set(wanted)].sort();
+}
+
+/** Meaning of an image reference on one machine. */
+export type ImageReference =
+  | { readonly kind: 'platform'; readonly app: string; readonly version: string }
+  | { readonly kind: 'local'; readonly name: string; readonly digest: string };
+
+const PLATFORM = /^agentplane\/([a-z][a-z0-9-]*):([\w][\w.-]*)$/;
+const LOCAL = /^local\/([a-z0-9][a-z0-9._-]*)@(sha256:[0-9a-f]{64})$/;
+
+/** Names of images: what a registry would take as a repository's last part. */
+export const IMAGE_NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+
+/** Parses `agentplane/APP:VERSION` and `local/NAME@sha256:HEX`; anything else is `undefined`. */
+export function parseImageReference(text: string): ImageReference | undefined {
+  const platform = PLATFORM.exec(text);
+  if (platform) return { kind: 'platform', app: platform[1] ?? '', version: platform[2] ?? '' };
+  const local = LOCAL.exec(text);
+  if (local) return { kind: 'local', name: local[1] ?? '', digest: local[2] ?? '' };
+  return undefined;
+}
+
+/** `local/NAME@sha256:HEX`: a reference that always means the same files. */
+export function pinnedReference(name: string, digest: string): string {
+  return `local/${name}@${digest}`;
+}
 
 export interface ImageEntry {
   /** `sha256:HEX` */

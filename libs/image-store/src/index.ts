@@ -6,7 +6,7 @@ export {
   readManifest,
   withDevelopment,
 } from './dependencies/package-manager.js';
-export { isOpenTo, readImageEntries } from './image-entries.js';
+export { isOpenTo, readImageEntries, type ImageReference, workspaceNames } from './image-entries.js';
 export {
   openImageStore,
   type ImageStore,
@@ -25,6 +25,4 @@ export {
   SECRET_EXAMPLES,
   SECRET_FILES,
   secretsLeftOut,
-} from './secret-files.js';
-export { type ImageReference } from './reference.js';
-export { workspaceNames } from './workspace-names.js';
+} from './copy-content.js';

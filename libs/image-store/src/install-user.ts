@@ -1,10 +1,32 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { inheritedEnvironment } from '#lib/config';
+
+const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin'];
+
+/** Commands of a name, in the order of `PATH`. */
+export function findCommands(name: string): readonly string[] {
+  const { PATH = '' } = inheritedEnvironment(['PATH']);
+  const folders = [...new Set([...PATH.split(delimiter), ...USUAL_FOLDERS])];
+  return folders
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => join(folder, name))
+    .filter(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
 
 /** The user whose rights an installation has where the platform is root. */
 export interface InstallUser {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
-import { removeTree } from './remove-tree.js';
+import { removeTree } from './partial-folder.js';
 
 const root = temporaryFolder();
 

@@ -1,9 +1,67 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
-import { describeOldLibrary, type GraphConfiguration, LIBRARY_FLOORS } from '#lib/graph-configuration';
+import {
+  describeOldLibrary,
+  type GraphConfiguration,
+  isModuleName,
+  LIBRARY_FLOORS,
+  parseGraphConfiguration,
+} from '#lib/graph-configuration';
 import { isJsonObject, parseJson } from '#lib/json';
-import { readSmallFile } from './read-small-file.js';
+import { IMAGE_NAME } from './image-entries.js';
+
+const MAX_BYTES = 1_048_576;
+
+/**
+ * The text of a file of 1 MiB at most. Files of a repository are parsed in the process of the platform, where
+ * a parsed text takes many times its size.
+ * @param reason of the error
+ * @throws TerminalError for a larger one
+ */
+export function readSmallFile(path: string, reason: string): string {
+  requireSmall(path, reason);
+  return readFileSync(path, 'utf8');
+}
+
+/** @throws TerminalError when the file has more than 1 MiB */
+export function requireSmall(path: string, reason: string): void {
+  const { size } = statSync(path);
+  if (size > MAX_BYTES)
+    throw new TerminalError(
+      reason,
+      `${basename(path)} has ${size} bytes; ${MAX_BYTES} are the most that are read`,
+    );
+}
+
+/**
+ * The configuration of a folder that can be an image of that name.
+ * @throws TerminalError naming the fault of the name or the folder
+ */
+export function requireImportable(name: string, source: string): GraphConfiguration {
+  if (!IMAGE_NAME.test(name))
+    throw new TerminalError(
+      'ImageNameInvalid',
+      `${JSON.stringify(name)} cannot be the name of an image: use a-z, 0-9, ".", "_" and "-", at most 63`,
+    );
+  if (!statSync(source, { throwIfNoEntry: false })?.isDirectory())
+    throw new TerminalError('FolderNotFound', `${source} is not a folder`);
+  const configuration = join(source, 'langgraph.json');
+  if (!existsSync(configuration))
+    throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
+  const read = parseGraphConfiguration(readSmallFile(configuration, 'NotAnAgent'), ['javascript', 'python']);
+  const { graphs, auth, http, ui } = read;
+  const named = graphs.map(({ graphId, file }) => ({ what: `graph "${graphId}"`, file }));
+  const others = [
+    ...(auth ? [{ what: '"auth.path"', file: auth.file }] : []),
+    ...(http.app ? [{ what: '"http.app"', file: http.app.file }] : []),
+    ...ui.entries.map(({ name, file }) => ({ what: `"ui": ${name}`, file })),
+  ];
+  for (const { what, file } of [...named, ...others])
+    if (!isModuleName(file) && !existsSync(join(source, file)))
+      throw new TerminalError('NotAnAgent', `langgraph.json: ${what}: ${file} does not exist`);
+  return read;
+}
 
 /**
  * Refuses libraries whose graphs the agent server cannot run. Missing ones are not judged.

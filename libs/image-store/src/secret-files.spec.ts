@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
-import { findSecretFiles } from './secret-files.js';
+import { findSecretFiles } from './copy-content.js';
 
 describe('findSecretFiles', () => {
   const root = temporaryFolder();

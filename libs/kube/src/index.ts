@@ -16,9 +16,9 @@ export {
   isRightMissing,
   KubeApiError,
   type KubeErrorCause,
+  KubeUnreachableError,
 } from './client/kube-api-error.js';
 export { KubeClient, type Untyped } from './client/kube-client.js';
-export { KubeUnreachableError } from './client/kube-unreachable-error.js';
 export type {
   ApplyOptions,
   DeleteOptions,
@@ -30,12 +30,16 @@ export type {
   WatchEvent,
   WriteOptions,
 } from './client/request-options.js';
-export { collectionPath, objectPath } from './client/resource-path.js';
+export { collectionPath, objectPath } from './client/request-options.js';
 export type { KubeConnection } from './connection/kube-connection.js';
 export { loadKubeConnection } from './connection/load-kube-connection.js';
 export { type FailureReporting, passSubject, type PassSubject } from './controllers/failure-reports.js';
-export { fromMapped, fromObjects, fromOwned, isDesiredChange, type Source } from './controllers/source.js';
 export {
+  fromMapped,
+  fromObjects,
+  fromOwned,
+  isDesiredChange,
+  type Source,
   startControllers,
   type ControllerSpec,
   type RunningControllers,
@@ -44,13 +48,16 @@ export { discoverResources, type DiscoveredResource } from './discovery/discover
 export { EventRecorder } from './events/event-recorder.js';
 export { Informer, type Handler } from './informer/informer.js';
 export { Informers } from './informer/informers.js';
-export { compareVersions } from './informer/resource-version.js';
+export { compareVersions } from './informer/store.js';
 export type { Change, Reader } from './informer/store.js';
 export { Trouble } from './informer/trouble.js';
-export { LeaderElector } from './leader/leader-elector.js';
-export { microTime } from './leader/micro-time.js';
-export { applyManaged } from './writing/apply-managed.js';
-export { deleteManaged } from './writing/delete-managed.js';
-export { addFinalizer, removeFinalizer } from './writing/finalizer-writer.js';
-export { belongsTo, type ManagingOwner } from './writing/managing-owner.js';
+export { LeaderElector, microTime } from './leader/leader-elector.js';
+export {
+  applyManaged,
+  deleteManaged,
+  addFinalizer,
+  removeFinalizer,
+  belongsTo,
+  type ManagingOwner,
+} from './writing/apply-managed.js';
 export { StatusWriter } from './writing/status-writer.js';

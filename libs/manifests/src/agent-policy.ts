@@ -1,5 +1,47 @@
-import { COMPONENT, LABEL, type NetworkPolicy } from '#lib/resources';
+import {
+  COMPONENT,
+  type Deployment,
+  LABEL,
+  MANAGED_BY,
+  type NetworkPolicy,
+  type PodDisruptionBudget,
+  type RoleBinding,
+} from '#lib/resources';
 import { platformLabels } from './object-labels.js';
+
+/** Each the name of a ClusterRole of deploy/system.yaml, and of its RoleBindings. */
+const ROLES = ['agentplane-api-logs', 'agentplane-api-secrets'] as const;
+const ACCOUNT = 'api';
+
+/** Let the api read logs of the pods of one namespace, and keep Secrets there. */
+export function buildApiBindings(
+  namespace: string,
+  systemNamespace: string,
+): readonly (RoleBinding & { readonly metadata: { readonly name: string; readonly namespace: string } })[] {
+  return ROLES.map((name) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name, namespace, labels: { [LABEL.managedBy]: MANAGED_BY } },
+    subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: systemNamespace }],
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+  }));
+}
+
+/**
+ * Lets one pod of a Deployment be evicted at a time, and the next when the first runs again elsewhere. Pods that are not
+ * ready may always be evicted: those of a failing agent must not hold a node that is drained.
+ */
+export function buildDisruptionBudget({
+  metadata: { name, namespace, labels },
+  spec: { selector },
+}: Deployment): PodDisruptionBudget {
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), labels: labels ?? {} },
+    spec: { maxUnavailable: 1, selector, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+  };
+}
 
 /** Rules of a NetworkPolicy for connections that pods open. */
 export type EgressRules = NonNullable<NetworkPolicy['spec']['egress']>;

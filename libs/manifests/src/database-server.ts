@@ -1,19 +1,105 @@
 import {
   type AgentDeployment,
+  type AgentDeploymentSpec,
+  COMPONENT,
   databaseServerName,
+  LABEL,
+  type NetworkPolicy,
   type PersistentVolumeClaim,
   type PodContainer,
   type ResourceSpec,
   type Secret,
   type Service,
+  type SourceConfig,
   type StatefulSet,
 } from '#lib/resources';
-import { DATABASE_PORT, serverMetadata, serverSelector } from './database-server-names.js';
-import { wantedResourceSpec } from './deployment-types.js';
-import { CONTAINER_SECURITY, platformPodSecurity } from './object-labels.js';
+import { CONTAINER_SECURITY, platformLabels, platformPodSecurity, userMetadata } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
 import { podResources } from './pod-resources.js';
+
+/** Resources for the sizes of deployments from git; docs/design/resource-spec.md has them as a table. */
+export const DEPLOYMENT_TYPES: Readonly<
+  Record<NonNullable<SourceConfig['deploymentType']>, Readonly<ResourceSpec>>
+> = {
+  // a start is a core's work for some seconds: twice the request would make that a fifth of a core
+  dev_free: { minScale: 1, cpu: 0.1, cpuLimit: 1, memoryMb: 256, memoryLimitMb: 1024 },
+  dev: { minScale: 1, cpu: 0.5, memoryMb: 512, memoryLimitMb: 2048 },
+  prod: { minScale: 2, cpu: 1, memoryMb: 1024, memoryLimitMb: 4096 },
+};
+
+/** Resource spec for the workloads of a deployment: its own, or, from git, that of its size. */
+export function wantedResourceSpec({
+  source,
+  sourceConfig: { resourceSpec, deploymentType },
+}: Pick<AgentDeploymentSpec, 'source' | 'sourceConfig'>): ResourceSpec | undefined {
+  const size =
+    source === 'git_host' && deploymentType !== undefined ? DEPLOYMENT_TYPES[deploymentType] : undefined;
+  return resourceSpec ?? size;
+}
+
+/** Port of Postgres. */
+const DATABASE_PORT = 5432;
+
+/** Selects the pod of a deployment's own Postgres server. */
+function serverSelector({ metadata }: AgentDeployment): Readonly<Record<string, string>> {
+  return { [LABEL.databaseOf]: metadata.name, [LABEL.component]: COMPONENT.agentDatabase };
+}
+
+/**
+ * Metadata of all objects of a server. The pod has none of the user's labels: a change of them would start
+ * the server again.
+ */
+function serverMetadata(deployment: AgentDeployment): Secret['metadata'] {
+  const { labels, ...annotations } = userMetadata(wantedResourceSpec(deployment.spec));
+  return {
+    name: databaseServerName(deployment.metadata.name),
+    namespace: deployment.metadata.namespace,
+    labels: {
+      ...labels,
+      ...platformLabels(COMPONENT.agentDatabase, { [LABEL.databaseOf]: deployment.metadata.name }),
+    },
+    ...annotations,
+  };
+}
+
+/** Pods of the controller, as the chart labels them: they make database and role. */
+const CONTROLLER = { 'app.kubernetes.io/name': 'agentplane', [LABEL.component]: 'controller' };
+
+/**
+ * Allows connections to the server from agents of its deployment, and from the controller. It opens no
+ * connection itself. Policies add up, so that users allow more by one of their own.
+ * @param controllerNamespace namespace of the controller's pods
+ */
+export function buildServerPolicy(deployment: AgentDeployment, controllerNamespace: string): NetworkPolicy {
+  const agents = [COMPONENT.agentApi, COMPONENT.agentQueue];
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: serverMetadata(deployment),
+    spec: {
+      podSelector: { matchLabels: serverSelector(deployment) },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        {
+          from: [
+            {
+              podSelector: {
+                matchLabels: { [LABEL.deployment]: deployment.metadata.name },
+                matchExpressions: [{ key: LABEL.component, operator: 'In', values: agents }],
+              },
+            },
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': controllerNamespace } },
+              podSelector: { matchLabels: CONTROLLER },
+            },
+          ],
+          ports: [{ port: DATABASE_PORT, protocol: 'TCP' }],
+        },
+      ],
+    },
+  };
+}
 
 /** Postgres servers of deployments that ask for one of their own. */
 export interface DatabaseServerSettings {

@@ -6,9 +6,8 @@ import {
   type Service,
   type SleepNote,
 } from '#lib/resources';
-import { platformLabels } from './object-labels.js';
+import { annotationsPart, platformLabels, userLabels } from './object-labels.js';
 import { agentSelector } from './revision-workload.js';
-import { annotationsPart, userLabels } from './user-metadata.js';
 
 /** Program that holds requests to a deployment that sleeps, where the Service itself must lead to it. */
 export interface RequestHolder {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { podResources } from './pod-resources.js';
-import { DEPLOYMENT_TYPES, wantedResourceSpec } from './deployment-types.js';
+import { DEPLOYMENT_TYPES, wantedResourceSpec } from './database-server.js';
 
 const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'design', 'resource-spec.md');
 

@@ -11,8 +11,8 @@ import {
 import { CONTAINER_SECURITY, platformLabels, platformPodSecurity } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
-import { CA_KEY, trustedCaParts } from './trusted-ca.js';
-import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
+import { CA_KEY, trustedCaParts } from './deployment-secrets.js';
+import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-resources.js';
 
 /** Content of an attempt's Secret, which is in the system namespace, out of reach of agents' pods. */
 export interface ExportCredentials {

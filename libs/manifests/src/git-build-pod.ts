@@ -1,9 +1,64 @@
-import type { AgentRevision, EnvironmentVariable, PodContainer, PodSpec } from '#lib/resources';
-import { type ImageRegistry, imageRepository } from './git-build-place.js';
+import {
+  type AgentRevision,
+  type EnvironmentVariable,
+  LABEL,
+  type ObjectKey,
+  type PodContainer,
+  type PodSpec,
+  revisionBuildName,
+} from '#lib/resources';
 import { CONTAINER_SECURITY, POD_SECURITY } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
-import { placementOf } from './pod-placement.js';
-import { runtimePlacement } from './runtime-placement.js';
+import { placementOf, runtimePlacement } from './pod-placement.js';
+
+/** A registry that builds of a cluster push their images to, and the namespace in which they run. */
+export interface ImageRegistry {
+  /** Namespace of all builds; no tenant can read it. */
+  readonly namespace: string;
+  /** Prefix of image names, as `registry.example.com/team/agents`. */
+  readonly prefix: string;
+  /** Secret of that namespace with the login, of type `kubernetes.io/dockerconfigjson`; none where everybody may push. */
+  readonly pushSecret?: string | undefined;
+  /** True when it may have no TLS, or an untrusted certificate. */
+  readonly isInsecure: boolean;
+  /** PEM of a certificate that it is trusted by. */
+  readonly ca?: string | undefined;
+  /** Base of images; the platform's own of its version when absent. */
+  readonly base?: string | undefined;
+  readonly pythonBase?: string | undefined;
+}
+
+/**
+ * Namespace and name of a build's Job and Secret: beside the revision on one machine, where the pod has the user and the
+ * quota of the workspace; on a cluster in the namespace of builds, by the revision's uid, since names of several
+ * workspaces meet there.
+ */
+export function gitBuildPlace(
+  { metadata: { name, namespace = '', uid = '' } }: AgentRevision,
+  registry: ImageRegistry | undefined,
+): Required<ObjectKey> {
+  return registry
+    ? { namespace: registry.namespace, name: `build-${uid.replaceAll('-', '')}` }
+    : { namespace, name: revisionBuildName(name) };
+}
+
+/** Revision of an object in the namespace of builds; undefined for an object beside its revision. */
+export function revisionOfBuild({
+  metadata: { labels },
+}: {
+  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
+}): ObjectKey | undefined {
+  const [namespace, name] = [labels?.[LABEL.revisionNamespace], labels?.[LABEL.revision]];
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
+}
+
+/** The repository of a deployment's images. */
+export function imageRepository(
+  { metadata: { namespace = '' }, spec: { deploymentName } }: AgentRevision,
+  { prefix }: Pick<ImageRegistry, 'prefix'>,
+): string {
+  return `${prefix}/${namespace}/${deploymentName}`;
+}
 
 /** User of the builder's image. */
 const USER = 10001;

@@ -1,6 +1,6 @@
 import type { AgentRevision, Job, PodContainer } from '#lib/resources';
 import { buildGitJob, buildGitSecret, type GitBuild } from './git-build.js';
-import { gitBuildPlace, type ImageRegistry, revisionOfBuild } from './git-build-place.js';
+import { gitBuildPlace, type ImageRegistry, revisionOfBuild } from './git-build-pod.js';
 import type { PlatformSettings } from './platform-settings.js';
 
 const revision = {

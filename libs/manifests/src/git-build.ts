@@ -9,14 +9,53 @@ import {
   type Job,
   LABEL,
   RESOURCES,
+  revisionOutputName,
   type Secret,
 } from '#lib/resources';
 import { buildInput } from './deployment-source.js';
-import { gitBuildPlace, type ImageRegistry } from './git-build-place.js';
-import { type BuildSteps, clusterPod, machinePod } from './git-build-pod.js';
+import {
+  type BuildSteps,
+  clusterPod,
+  gitBuildPlace,
+  type ImageRegistry,
+  machinePod,
+} from './git-build-pod.js';
+import { annotationsPart, userLabels } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
-import type { ContainerOutput } from './revision-output.js';
 import { revisionLabels } from './revision-workload.js';
+
+/** The end of what one container has printed. */
+export interface ContainerOutput {
+  readonly pod: string;
+  readonly container: string;
+  /** Each line begins with its time. */
+  readonly text: string;
+}
+
+/**
+ * The last output of a revision whose pods are gone: a key `CONTAINER.log` for each container. The roles
+ * view, edit and admin allow reading logs of pods and ConfigMaps alike.
+ */
+export function buildRevisionOutput(
+  revision: AgentRevision,
+  outputs: readonly ContainerOutput[],
+): ConfigMap & { readonly metadata: { readonly name: string } } {
+  const { name, namespace } = revision.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: revisionOutputName(name),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...userLabels(revision.spec.resourceSpec), ...revisionLabels(revision) },
+      annotations: {
+        ...annotationsPart(revision.spec.resourceSpec).annotations,
+        ...(outputs[0] ? { [ANNOTATION.pod]: outputs[0].pod } : {}),
+      },
+    },
+    data: Object.fromEntries(outputs.map(({ container, text }) => [`${container}.log`, text])),
+  };
+}
 
 /** Login for git, empty for public repositories; for archives the deployment's own key. */
 export interface GitLogin {

@@ -8,7 +8,7 @@ import { DATABASE_SERVER_FIELDS } from './database-server.js';
 import { isBuiltSource } from './deployment-source.js';
 import { isPlacementField } from './pod-placement.js';
 import { maySleep, queueRange, wantedReplicas } from './revision-workload.js';
-import { isPlatformName } from './user-metadata.js';
+import { isPlatformName } from './object-labels.js';
 
 /** A field of `sourceConfig` or of its `resourceSpec` that has a value and drives nothing. */
 export interface IgnoredField {

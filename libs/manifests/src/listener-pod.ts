@@ -9,7 +9,7 @@ import {
 import { CONTAINER_SECURITY, platformPodSecurity } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { placementOf } from './pod-placement.js';
-import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
+import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-resources.js';
 
 /** Input for the program of a listener, whichever cluster it runs in. */
 export interface ListenerPod {

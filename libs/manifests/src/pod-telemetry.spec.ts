@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readTelemetrySettings } from '#lib/telemetry';
 import type { PlatformSettings } from './platform-settings.js';
-import { METRICS_ANNOTATIONS, METRICS_PORT, telemetryEnvironment } from './pod-telemetry.js';
+import { METRICS_ANNOTATIONS, METRICS_PORT, telemetryEnvironment } from './pod-resources.js';
 
 const cluster: PlatformSettings = { version: '1', apiUrl: 'http://api', addresses: 'cluster-dns' };
 const machine: PlatformSettings = { ...cluster, addresses: 'loopback' };

@@ -1,5 +1,5 @@
 import { type Deployment, type KubeObject, type Listener, listenerObjectName } from '#lib/resources';
-import type { AddressMode } from './address-mode.js';
+import type { AddressMode } from './pod-placement.js';
 import { listenerLabels } from './listener-objects.js';
 import { buildListenerDeployment } from './listener-pod.js';
 import { PLACE_RULES } from './listener-rights.js';

@@ -8,8 +8,7 @@ import {
   revisionEnvSecretName,
   revisionName,
 } from '#lib/resources';
-import { GIT_INTEGRATIONS } from './git-integrations.js';
-import { isReservedClaimName, isReservedSecretName } from './reserved-secret-name.js';
+import { GIT_INTEGRATIONS, isReservedClaimName, isReservedSecretName } from './reserved-secret-name.js';
 
 const NAMES = ['a', 'shop', 'a'.repeat(57)];
 

@@ -1,4 +1,6 @@
+import { createHmac } from 'node:crypto';
 import {
+  type AgentDeployment,
   type AgentRevision,
   ANNOTATION,
   COMPONENT,
@@ -10,18 +12,69 @@ import {
   type PodContainer,
   type PodSpec,
   type Probe,
+  type ResourceSpec,
 } from '#lib/resources';
 import { addressOf } from './address-of.js';
+import { CA_KEY, CA_VARIABLE } from './deployment-secrets.js';
 import { isBuiltSource } from './deployment-source.js';
-import { idleToken } from './idle-token.js';
-import { CONTAINER_SECURITY, platformLabels, agentPodSecurity } from './object-labels.js';
+import {
+  agentPodSecurity,
+  annotationsPart,
+  CONTAINER_SECURITY,
+  platformLabels,
+  userAnnotations,
+  userLabels,
+} from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
-import { agentPlacementOf } from './pod-placement.js';
-import { podResources, type WantedResources } from './pod-resources.js';
-import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
-import { runtimePlacement } from './runtime-placement.js';
-import { CA_KEY, CA_VARIABLE } from './trusted-ca.js';
-import { annotationsPart, userAnnotations, userLabels } from './user-metadata.js';
+import { agentPlacementOf, runtimePlacement } from './pod-placement.js';
+import {
+  METRICS_ANNOTATIONS,
+  METRICS_CONTAINER_PORT,
+  podResources,
+  telemetryEnvironment,
+  type WantedResources,
+} from './pod-resources.js';
+
+/**
+ * The token with which a listener asks the pods of a revision if they may be stopped. Pods know only its
+ * digest, so that neither their own code nor a reader of their spec can ask. It is not stored: the key and
+ * the revision give it again.
+ * @param key of the listener, from its Secret
+ */
+export function idleToken({ metadata: { uid = '' } }: AgentRevision, key: string): string {
+  return createHmac('sha256', key).update(uid).digest('hex');
+}
+
+/** Numbers of pods, which are no part of what a revision is. */
+const SCALE_FIELDS: ReadonlySet<string> = new Set([
+  'minScale',
+  'maxScale',
+  'queueMinScale',
+  'queueMaxScale',
+] satisfies (keyof ResourceSpec)[]);
+
+/** A resource spec with the numbers of pods of another one; undefined when nothing is in it. */
+export function withScaleOf(
+  resourceSpec: ResourceSpec | undefined,
+  scale: ResourceSpec | undefined,
+): ResourceSpec | undefined {
+  const entries = [
+    ...Object.entries(resourceSpec ?? {}).filter(([name]) => !SCALE_FIELDS.has(name)),
+    ...Object.entries(scale ?? {}).filter(([name]) => SCALE_FIELDS.has(name)),
+  ];
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+/**
+ * A revision with the numbers of pods that its deployment asks for now: scaling makes no revision. Those of a deployment
+ * from git come from its size.
+ */
+export function scaledRevision(revision: AgentRevision, { spec }: AgentDeployment): AgentRevision {
+  if (spec.source === 'git_host') return revision;
+  const { resourceSpec: former, ...rest } = revision.spec;
+  const resourceSpec = withScaleOf(former, spec.sourceConfig.resourceSpec);
+  return { ...revision, spec: { ...rest, ...(resourceSpec ? { resourceSpec } : {}) } };
+}
 
 /** Name of the agent's own container. */
 export const AGENT_CONTAINER = 'agent';

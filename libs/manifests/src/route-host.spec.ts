@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { routeHostOf } from './route-host.js';
+import { routeHostOf } from './address-of.js';
 
 const DOMAINS = ['agents.test'];
 

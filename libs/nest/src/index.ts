@@ -1,1 +1,4 @@
+export { Tick, type TickMethod } from './ticks.js';
+export { Ticks } from './ticks.js';
+
 export { NestLog } from './nest-log.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readCompletion } from './completion-answer.js';
+import { readCompletion } from './multipart-upload.js';
 
 describe('readCompletion', () => {
   it.each(['<Error>', '<Error><Code>', '<ETag>', ' ', '< '])(

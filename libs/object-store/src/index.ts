@@ -4,5 +4,4 @@ export type { ObjectStat } from './object-stat.js';
 export { ObjectStoreError } from './object-store-error.js';
 export type { DestinationCheck, ObjectStore, ObjectStoreSettings } from './object-store.js';
 export { openObjectStore } from './open-object-store.js';
-export { testDestination } from './test-destination.js';
-export { usedWithin } from './used-within.js';
+export { testDestination, usedWithin } from './test-destination.js';

@@ -1,15 +1,16 @@
 import type { Readable } from 'node:stream';
 import type { Client } from 'minio';
-import { systemClock, type Clock } from '#lib/time';
+import { type Clock, systemClock } from '#lib/time';
 import { checkDestination } from './check-destination.js';
+import { conditionally } from './conditional-write.js';
+import { md5Of } from './content-md5.js';
+import { readObjects, readUploads, type UploadsPage } from './listing-answer.js';
 import {
   abortUpload,
   type MultipartUpload,
   type MultipartUploadOptions,
   PartsUpload,
 } from './multipart-upload.js';
-import { conditionally } from './conditional-write.js';
-import { readObjects, readUploads, type UploadsPage } from './listing-answer.js';
 import { MARK_NAME, type ObjectEntry, type ObjectStat } from './object-stat.js';
 import { classify } from './object-store-error.js';
 import type {
@@ -19,13 +20,25 @@ import type {
   ObjectStoreSettings,
   PutAnswer,
   PutOptions,
+  WriteSettings,
 } from './object-store.js';
-import { md5Of } from './content-md5.js';
 import { plainEtag } from './plain-etag.js';
 import { withRetries } from './retry.js';
 import { createClient } from './store-client.js';
 import type { Transport } from './transport.js';
-import { writeHeaders } from './write-headers.js';
+
+/** Headers of the requests that make an object: a put, and the start of an upload in parts. */
+function writeHeaders(written: WriteSettings = {}): Readonly<Record<string, string>> {
+  const headers = {
+    'x-amz-server-side-encryption': written.serverSideEncryption,
+    'x-amz-server-side-encryption-aws-kms-key-id': written.kmsKeyId,
+    'x-amz-storage-class': written.storageClass,
+    'x-amz-acl': written.acl,
+  };
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const PAGE = 1000;

@@ -1,12 +1,37 @@
 import { createRequire } from 'node:module';
 import type * as minio from 'minio';
 import { loadConfig, optionalText } from '#lib/config';
-import { type Endpoint, parseEndpoint } from './endpoint.js';
 import { EndpointGuard } from './endpoint-guard.js';
 import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { ObjectStoreSettings } from './object-store.js';
 import { RoleCredentials } from './role-credentials.js';
 import { Transport } from './transport.js';
+
+/** An address in the form that the client takes. */
+interface Endpoint {
+  /**
+   * Host without brackets; the URL parser has brought decimal, octal and hexadecimal forms into the usual
+   * one.
+   */
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly isTls: boolean;
+}
+
+/** @throws EndpointRefusedError */
+function parseEndpoint(text: string): Endpoint {
+  const invalid = (why: string): EndpointRefusedError => new EndpointRefusedError('InvalidEndpoint', why);
+  if (!URL.canParse(text)) throw invalid('it is not a URL');
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw invalid('it is not an http or https URL');
+  if (url.username !== '' || url.password !== '') throw invalid('it must not contain credentials');
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') throw invalid('it must not have a path');
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? undefined : Number(url.port),
+    isTls: url.protocol === 'https:',
+  };
+}
 
 // the package's CommonJS half: the other imports node:http, which loads Node's WebSocket client, 7 MB and 50 ms
 const { Client } = createRequire(import.meta.url)('minio') as typeof minio;

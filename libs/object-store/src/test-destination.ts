@@ -1,9 +1,31 @@
 import { type Clock, systemClock } from '#lib/time';
 import { refusal } from './check-destination.js';
 import { ObjectStoreError } from './object-store-error.js';
-import type { DestinationCheck, ObjectStoreSettings } from './object-store.js';
+import type { DestinationCheck, ObjectStore, ObjectStoreSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
-import { usedWithin } from './used-within.js';
+
+/**
+ * Performs work with a store in `ms` at most, and closes the store then: an endpoint that sends a byte now
+ * and then is never silent, and would hold up its caller indefinitely.
+ * @throws ObjectStoreError `ETIMEDOUT` when the time is over, and any error that `work` throws
+ */
+export async function usedWithin<T>(
+  ms: number,
+  clock: Pick<Clock, 'after'>,
+  store: ObjectStore,
+  work: (store: ObjectStore) => Promise<T>,
+): Promise<T> {
+  const over = Promise.withResolvers<never>();
+  const cancel = clock.after(ms, () => {
+    over.reject(new ObjectStoreError('ETIMEDOUT', `all requests within ${ms / 1000} seconds`));
+  });
+  try {
+    return await Promise.race([work(store), over.promise]);
+  } finally {
+    cancel();
+    store.close();
+  }
+}
 
 /** Short limits, since a person waits for the answer. */
 const IMPATIENT = { timeoutMs: 10_000, attempts: 2 };

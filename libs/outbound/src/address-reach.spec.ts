@@ -1,4 +1,4 @@
-import { reachOf } from './address-reach.js';
+import { reachOf } from './address-guard.js';
 
 describe('reachOf', () => {
   it.each([

@@ -6,8 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
-import { NameResolver, type Resolve } from './name-resolver.js';
-import { parseSearchList, wholeNames } from './search-list.js';
+import { NameResolver, parseSearchList, type Resolve, wholeNames } from './name-resolver.js';
 
 const A = 1;
 const AAAA = 28;

@@ -1,9 +1,115 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
-import { systemClock, type Clock } from '#lib/time';
-import { parseHosts, type Hosts } from './hosts-file.js';
-import { MachineFile } from './machine-file.js';
-import { parseSearchList, wholeNames, type SearchList } from './search-list.js';
+import { readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { type Clock, systemClock } from '#lib/time';
+
+/** Addresses by name, in lower case and without a trailing dot. */
+type Hosts = ReadonlyMap<string, readonly LookupAddress[]>;
+
+/** Lines of an address and its names; what follows `#` is a comment, and lines of another shape hold no names. */
+function parseHosts(text: string): Hosts {
+  const names = new Map<string, LookupAddress[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const alias of aliases) {
+      const name = alias.toLowerCase().replace(/\.+$/, '');
+      const found = names.get(name);
+      if (!found) names.set(name, [{ address, family }]);
+      else if (!found.some((other) => other.address === address)) found.push({ address, family });
+    }
+  }
+  return names;
+}
+
+/** Milliseconds between two looks at the file. */
+const FRESH_MS = 2_000;
+
+/** A file of the machine's settings, read again when it has changed. One that cannot be read is empty. */
+class MachineFile<T> {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #parse: (text: string) => T;
+  #value: T;
+  #version = '';
+  #lookedAtMs = -Infinity;
+
+  constructor(path: string, clock: Clock, parse: (text: string) => T) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#parse = parse;
+    this.#value = parse('');
+  }
+
+  get value(): T {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#lookedAtMs >= FRESH_MS) {
+      this.#lookedAtMs = nowMs;
+      this.#look();
+    }
+    return this.#value;
+  }
+
+  /** Not through the thread pool: names must be found while that is busy. */
+  #look(): void {
+    let text = '';
+    let version = '';
+    try {
+      const { mtimeMs, size, ino } = statSync(this.#path);
+      version = `${ino} ${size} ${mtimeMs}`;
+      if (version === this.#version) return;
+      text = readFileSync(this.#path, 'utf8');
+    } catch {
+      // a file that cannot be read counts as empty
+    }
+    this.#value = this.#parse(text);
+    this.#version = version;
+  }
+}
+
+/** Settings of `resolv.conf` for names that are not fully qualified. */
+interface SearchList {
+  readonly domains: readonly string[];
+  /** Names with fewer dots are looked for below the domains first. */
+  readonly ndots: number;
+}
+
+/** Limit of resolvers; further domains are cut off. */
+const MAX_DOMAINS = 6;
+const MAX_NDOTS = 15;
+
+/** The last `search` or `domain` counts. */
+export function parseSearchList(text: string): SearchList {
+  let domains: readonly string[] = [];
+  let ndots = 1;
+  for (const line of text.split('\n')) {
+    const [word, ...values] = line
+      .replace(/[#;].*/, '')
+      .trim()
+      .split(/\s+/);
+    if (word === 'search' || word === 'domain')
+      domains = values
+        .map((domain) => domain.toLowerCase().replace(/^\.+|\.+$/g, ''))
+        .filter((domain) => domain !== '')
+        .slice(0, MAX_DOMAINS);
+    if (word !== 'options') continue;
+    const given = values
+      .map((value) => /^ndots:(\d+)$/.exec(value)?.[1])
+      .find((digits) => digits !== undefined);
+    if (given !== undefined) ndots = Math.min(Number(given), MAX_NDOTS);
+  }
+  return { domains, ndots };
+}
+
+/** The fully qualified candidates for a name, in the order in which they are asked for. */
+export function wholeNames(given: string, { domains, ndots }: SearchList): readonly string[] {
+  const name = given.replace(/\.+$/, '');
+  if (given.endsWith('.')) return [name];
+  const below = domains.map((domain) => `${name}.${domain}`);
+  return name.split('.').length - 1 >= ndots ? [name, ...below] : [...below, name];
+}
 
 /** Finds all addresses of a name. Errors have the codes of `getaddrinfo`. */
 export type Resolve = (

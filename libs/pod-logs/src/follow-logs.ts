@@ -1,12 +1,132 @@
 import { errorText } from '#lib/errors';
 import type { Pod } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { LastLines } from './last-lines.js';
-import { LineQueue } from './line-queue.js';
-import type { LogLine } from './log-line.js';
+import { byTime, type LogLine, sizeOfLine } from './log-line.js';
 import { haveEnded, type LogSource, logSources } from './log-source.js';
 import { type LogClient, readLogs, readOne, type ReadOptions } from './read-logs.js';
-import { SeenLines } from './seen-lines.js';
+
+/**
+ * Position in the log of one container, so that reading it again from that time repeats nothing. Several
+ * lines may have one time: those of the last one are remembered.
+ */
+export class SeenLines {
+  #time = '';
+  readonly #texts = new Map<string, number>();
+
+  /** Time of the last line; undefined before the first. */
+  get time(): string | undefined {
+    return this.#time === '' ? undefined : this.#time;
+  }
+
+  add({ time, text }: LogLine): void {
+    if (time < this.#time) return;
+    if (time > this.#time) this.#texts.clear();
+    this.#time = time;
+    this.#texts.set(text, (this.#texts.get(text) ?? 0) + 1);
+  }
+
+  /**
+   * A filter for the lines that come when the log is read again, in their order: true for new ones. All lines
+   * of the last time are known until every remembered one has come, since those before them were read or left
+   * out.
+   */
+  resume(): (line: LogLine) => boolean {
+    const [time, left] = [this.#time, new Map(this.#texts)];
+    return (line) => {
+      if (line.time !== time) return line.time > time;
+      if (left.size === 0) return true;
+      const times = left.get(line.text) ?? 0;
+      if (times > 1) left.set(line.text, times - 1);
+      else left.delete(line.text);
+      return false;
+    };
+  }
+}
+
+/** Lines of all containers that wait for their reader; those who bring more wait meanwhile. */
+const MAX_QUEUED_BYTES = 1_048_576;
+
+/** Queue in which the followers of several logs leave lines for one reader. */
+class LineQueue {
+  #lines: LogLine[] = [];
+  #bytes = 0;
+  #filled = Promise.withResolvers<void>();
+  #emptied = Promise.withResolvers<void>();
+
+  /** Resolves once there is space for more. */
+  async put(lines: readonly LogLine[]): Promise<void> {
+    if (lines.length === 0) return;
+    for (const line of lines) {
+      this.#lines.push(line);
+      this.#bytes += sizeOfLine(line);
+    }
+    this.wake();
+    while (this.#bytes > MAX_QUEUED_BYTES) await this.#emptied.promise;
+  }
+
+  /** Lets the reader look, lines or not. */
+  wake(): void {
+    this.#filled.resolve();
+  }
+
+  /** Resolves when there are lines, or `wake` was called. */
+  async filled(): Promise<void> {
+    await this.#filled.promise;
+    this.#filled = Promise.withResolvers<void>();
+  }
+
+  /** All of them, by time. */
+  take(): readonly LogLine[] {
+    const taken = this.#lines.sort(byTime);
+    [this.#lines, this.#bytes] = [[], 0];
+    this.#emptied.resolve();
+    this.#emptied = Promise.withResolvers<void>();
+    return taken;
+  }
+}
+
+/** The last of many lines that come by time, as far as they fit. */
+export class LastLines {
+  #lines: LogLine[] = [];
+  #bytes = 0;
+  #first = 0;
+  #isCut = false;
+
+  constructor(
+    private readonly maxLines: number,
+    private readonly maxBytes = Infinity,
+  ) {}
+
+  add(lines: readonly LogLine[]): void {
+    for (const line of lines) {
+      this.#lines.push(line);
+      this.#bytes += sizeOfLine(line);
+    }
+    while (this.#lines.length - this.#first > this.maxLines) this.#drop();
+    while (this.#bytes > this.maxBytes && this.#lines.length - this.#first > 1) {
+      this.#isCut = true;
+      this.#drop();
+    }
+    if (this.#first < 1_024 || this.#first < this.#lines.length / 2) return;
+    this.#lines = this.lines();
+    this.#first = 0;
+  }
+
+  /** Oldest first. */
+  lines(): LogLine[] {
+    return this.#lines.slice(this.#first);
+  }
+
+  /** True when fewer are left than were asked for, since they are too long. */
+  get isCut(): boolean {
+    return this.#isCut && this.#lines.length - this.#first < this.maxLines;
+  }
+
+  #drop(): void {
+    const line = this.#lines[this.#first++];
+    if (line) this.#bytes -= sizeOfLine(line);
+  }
+}
 
 /** Interval of listing pods: for new ones, and for containers that were started again. */
 const LIST_MS = 2_000;

@@ -2,14 +2,11 @@ import { Readable } from 'node:stream';
 import { KubeApiError, type KubeClient } from '#lib/kube';
 import type { Pod } from '#lib/resources';
 import { fastClock, waitFor } from '#lib/testing';
-import { followLogs } from './follow-logs.js';
-import { LastLines } from './last-lines.js';
+import { followLogs, LastLines, SeenLines } from './follow-logs.js';
 import { keptLines } from './kept-output.js';
 import { lineTime, type LogLine, MAX_LINE_BYTES } from './log-line.js';
 import { logSources } from './log-source.js';
-import { readLines } from './read-lines.js';
-import { readLogs } from './read-logs.js';
-import { SeenLines } from './seen-lines.js';
+import { readLines, readLogs } from './read-logs.js';
 
 type LogOptions = NonNullable<Parameters<KubeClient['podLogs']>[1]>;
 

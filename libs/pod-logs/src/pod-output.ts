@@ -1,7 +1,16 @@
 import type { KubeClient } from '#lib/kube';
 import type { ContainerOutput } from '#lib/manifests';
 import { type ContainerStatus, keyOf, type Pod } from '#lib/resources';
-import { containerStatuses, endsOf } from './container-statuses.js';
+
+/** Statuses of all containers of a pod, those that run before the others first. */
+export function containerStatuses({ status }: Pod): readonly ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
+
+/** Number of times that a container has ended, the end from which it has not been started again included. */
+export function endsOf({ restartCount, state }: ContainerStatus): number {
+  return restartCount + (state?.terminated ? 1 : 0);
+}
 
 /** Kept of each container, in bytes. */
 const OUTPUT_BYTES = 64 * 1024;

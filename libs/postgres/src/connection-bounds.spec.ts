@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { errorText } from '#lib/errors';
-import { openConnection } from './open-connection.js';
+import { openConnection } from './notifications.js';
 import { postgresTrouble } from './postgres-trouble.js';
 import { HostileServer, serverMessage } from './testdata/hostile-server.js';
 

@@ -1,10 +1,171 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import { systemClock } from '#lib/time';
 import { boundConnection, type ConnectionBounds } from './connection-bounds.js';
-import { ledQuery } from './led-query.js';
-import { endWhenLost } from './lost-session.js';
 import { namedFailure, throwNamed } from './named-failure.js';
 import { requiredLogin, requireScram } from './require-scram.js';
-import { failUnreadableAnswers } from './unreadable-answers.js';
+
+/** Method by which the driver begins to read from a socket; its types leave this out. */
+interface Reading {
+  attachListeners(stream: Duplex): void;
+}
+
+/**
+ * Lets an answer that cannot be read fail its statement: a value that is too long for a text of JavaScript
+ * (2^29 characters), or bytes that are not a message of Postgres. The driver reads in a listener of the
+ * socket, where the error would end the process, and with it the work of others. The connection is given up,
+ * since the rest of the answer was not read.
+ */
+function failUnreadableAnswers(connection: pg.Connection): void {
+  const reading = connection as pg.Connection & Reading;
+  const attach = reading.attachListeners.bind(connection);
+  reading.attachListeners = (stream) => {
+    const before = new Set(stream.listeners('data'));
+    attach(stream);
+    for (const listener of stream.listeners('data') as ((piece: Buffer) => void)[]) {
+      if (before.has(listener)) continue;
+      stream.off('data', listener);
+      stream.on('data', (piece: Buffer) => {
+        // the reader has lost its place
+        if (stream.destroyed) return;
+        try {
+          listener(piece);
+        } catch (error) {
+          stream.destroy(
+            isTooLong(error)
+              ? new RangeError('a value of the answer is too long to be read', { cause: error })
+              : new Error('the server sent what is no answer of Postgres', { cause: error }),
+          );
+        }
+      });
+    }
+  };
+}
+
+function isTooLong(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | null)?.code === 'ERR_STRING_TOO_LONG';
+}
+
+/** A statement is asked about after it was silent for this long, or up to twice this. */
+const SILENT_MS = 10_000;
+/** Allows for the time that a login takes, and for a clock that steps back. */
+const SLACK_MS = 5_000;
+
+/**
+ * Members of the driver's session. Its types leave this out: `lost-session.spec.ts` fails when a version
+ * changes it.
+ */
+interface Session {
+  readonly connection: { readonly stream: Socket };
+  readonly processID: number | null;
+  readonly readyForQuery: boolean;
+}
+
+/** `own` is the session that asks: behind a pooler it is not the id that the driver was given. */
+const FIND = `SELECT pg_backend_pid() AS own, EXISTS (
+  SELECT FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - $2 * interval '1 ms'
+) AS known`;
+
+/**
+ * Ends a connection whose statement waits for a server that does not know its session. A node without power drops packets and
+ * reports nothing, and the kernel repeats them for a quarter of an hour. So a second session asks the server that is behind
+ * the address by then, such as a standby that was promoted. Without an answer, and behind a pooler, the connection stays: a
+ * statement may take long.
+ * @param open makes a session that asks, to the same address and without this watch
+ */
+function endWhenLost(client: pg.Client, open: () => pg.Client, silentMs = SILENT_MS): void {
+  const session = client as pg.Client & Session;
+  client.once('connect', () => {
+    const beganMs = systemClock.monotonicMs();
+    const { stream } = session.connection;
+    let heard: number | undefined;
+    let cancel = systemClock.after(silentMs, () => void look());
+    client.once('end', () => cancel());
+
+    async function look(): Promise<void> {
+      const isSilent = !session.readyForQuery && stream.bytesRead === heard;
+      heard = session.readyForQuery ? undefined : stream.bytesRead;
+      const ageMs = systemClock.monotonicMs() - beganMs;
+      if (isSilent && (await isUnknown(open(), session.processID, ageMs - SLACK_MS)))
+        stream.destroy(new Error('the server does not know the session of this connection'));
+      if (!stream.destroyed) cancel = systemClock.after(silentMs, () => void look());
+    }
+  });
+}
+
+async function isUnknown(asker: pg.Client, pid: number | null, ageMs: number): Promise<boolean> {
+  try {
+    await asker.connect();
+    const { rows } = await asker.query<{ own: number; known: boolean }>(FIND, [pid, ageMs]);
+    const own = (asker as pg.Client & Session).processID;
+    return rows[0]?.own === own && !rows[0].known;
+  } catch {
+    return false; // no answer decides nothing
+  } finally {
+    void asker.end().catch(() => undefined);
+  }
+}
+
+/**
+ * Methods of a query that the driver calls. Its types leave this out: `in-transaction.spec.ts` fails when a
+ * version changes it.
+ */
+interface Driven {
+  submit: (connection: pg.Connection) => unknown;
+  callback?: (error: Error | null, result: unknown) => void;
+  handleDataRow(message: unknown): void;
+  handleCommandComplete(message: unknown, connection: pg.Connection): void;
+}
+
+/**
+ * A query that is sent in one round trip with statements before it: each round trip costs both sides a write
+ * and a wake-up, which for a small statement is more than its work. The server performs them in order; if one
+ * fails it leaves out the rest, and the query fails with its error.
+ * @param given a named statement only once it is prepared
+ * @param lead statements without parameters, whose answers are not needed
+ */
+function ledQuery(
+  given: string | pg.QueryConfig,
+  values: unknown[] | undefined,
+  lead: readonly string[],
+): { readonly query: pg.Query; readonly answer: Promise<unknown> } {
+  const config = typeof given === 'string' ? { text: given } : given;
+  // without values the driver would use the other protocol, in which nothing can be sent ahead
+  const extended: pg.QueryConfig & { readonly queryMode: string } = { ...config, queryMode: 'extended' };
+  const query = new pg.Query(extended, values);
+  const driven = query as pg.Query & Driven;
+  const [submit, complete, takeRow] = [
+    driven.submit.bind(query),
+    driven.handleCommandComplete.bind(query),
+    driven.handleDataRow.bind(query),
+  ];
+  let left = lead.length;
+  driven.submit = (connection) => {
+    const { stream } = connection;
+    stream.cork();
+    try {
+      for (const text of lead) {
+        connection.parse({ name: '', text, types: [] }, true);
+        connection.bind({}, true);
+        connection.execute({}, true);
+      }
+      return submit(connection);
+    } finally {
+      stream.uncork();
+    }
+  };
+  driven.handleDataRow = (message) => {
+    if (left === 0) takeRow(message);
+  };
+  driven.handleCommandComplete = (message, connection) => {
+    if (left > 0) left--;
+    else complete(message, connection);
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  driven.callback = (error, result) => (error ? reject(error) : resolve(result));
+  return { query, answer: promise };
+}
 
 /** Settings of a connection, beyond those that the driver knows. */
 export interface GuardedConfig extends pg.ClientConfig {

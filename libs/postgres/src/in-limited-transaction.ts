@@ -1,7 +1,43 @@
-import { inTransaction } from './in-transaction.js';
+import { GuardedClient } from './guarded-client.js';
 import type { Connection, Pool } from './open-pool.js';
 import { sqlState } from './postgres-trouble.js';
-import { sendWithNext } from './send-with-next.js';
+
+/** Performs statements without parameters right before the next query of the connection, in one round trip with it. */
+export async function sendWithNext(connection: Connection, statements: readonly string[]): Promise<void> {
+  if (connection instanceof GuardedClient) connection.lead(statements);
+  else await connection.query(statements.join('; '));
+}
+
+/** Takes back the statements that no query has followed. */
+function takeUnsent(connection: Connection): readonly string[] {
+  return connection instanceof GuardedClient ? connection.takeLead() : [];
+}
+
+/**
+ * Performs `work` in a transaction. A connection whose rollback failed is not used again.
+ * @param begin the statements that open it, for example with locks; they are sent with the first one of `work`
+ */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (connection: Connection) => Promise<T>,
+  begin: readonly string[] = ['BEGIN'],
+): Promise<T> {
+  const connection = await pool.connect();
+  let broken: Error | undefined;
+  // if no statement was sent, no transaction was opened
+  const isUnbegun = (): boolean => takeUnsent(connection)[0] === begin[0];
+  try {
+    await sendWithNext(connection, begin);
+    const result = await work(connection);
+    if (!isUnbegun()) await connection.query('COMMIT');
+    return result;
+  } catch (error) {
+    if (!isUnbegun()) await connection.query('ROLLBACK').catch((failure: Error) => (broken = failure));
+    throw error;
+  } finally {
+    connection.release(broken);
+  }
+}
 
 /** SQLSTATE of a statement that was cancelled, by its time limit or by another session. */
 const QUERY_CANCELED = '57014';

@@ -3,9 +3,8 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { CopyBinaryWriter } from './copy/copy-binary-writer.js';
 import { copyIn } from './copy/copy-in.js';
-import { inTransaction } from './in-transaction.js';
+import { inTransaction, sendWithNext } from './in-limited-transaction.js';
 import { type Connection, openPool, type Pool } from './open-pool.js';
-import { sendWithNext } from './send-with-next.js';
 import { byteRows, textTypes } from './row-types.js';
 
 const postgres = testPostgres();

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { migrate, type MigrateOptions } from './migrate.js';
-import type { Migration } from './migration.js';
+import { migrate, type MigrateOptions, type Migration } from './migrate.js';
 import { openPool, type Pool } from './open-pool.js';
 
 const postgres = testPostgres();

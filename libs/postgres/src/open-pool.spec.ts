@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { NoAnswerError } from './no-answer-error.js';
-import { openConnection } from './open-connection.js';
+import { openConnection } from './notifications.js';
 import { openPool, type Pool } from './open-pool.js';
 import { postgresTrouble, sqlState } from './postgres-trouble.js';
 

@@ -4,8 +4,7 @@ import { errorText } from '#lib/errors';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { Notifications } from './notifications.js';
-import { openConnection } from './open-connection.js';
+import { Notifications, openConnection } from './notifications.js';
 import { openPool } from './open-pool.js';
 import { postgresTrouble } from './postgres-trouble.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { FakeClock } from '#lib/testing';
 import { NoAnswerError } from './no-answer-error.js';
-import { retryWhileUnavailable } from './retry-while-unavailable.js';
+import { retryWhileUnavailable } from './await-database.js';
 
 const never = new Promise<void>(() => undefined);
 const unavailable = new NoAnswerError(new Error('connection refused'));

@@ -1,11 +1,13 @@
-export { endProcess, sendSignal, type EndOptions } from './end-process.js';
 export {
+  endProcess,
+  sendSignal,
+  type EndOptions,
   findProcess,
   findProgram,
   findStartTime,
   isRunning,
   ownIdentity,
   type ProcessIdentity,
+  statFields,
+  withUmask,
 } from './process-identity.js';
-export { statFields } from './stat-fields.js';
-export { withUmask } from './with-umask.js';

@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
 import { systemClock } from '#lib/time';
-import { endProcess } from './end-process.js';
-import { findProcess, findProgram, findStartTime, isRunning, ownIdentity } from './process-identity.js';
+import {
+  endProcess,
+  findProcess,
+  findProgram,
+  findStartTime,
+  isRunning,
+  ownIdentity,
+} from './process-identity.js';
 
 describe('process identity', () => {
   it('distinguishes this process from an ended one and from another with its pid', () => {

@@ -1,6 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { statFields } from './stat-fields.js';
+import type { Clock } from '#lib/time';
+
+/**
+ * Fields of a text of `/proc/PID/stat` after the name of the program, which may itself hold blanks and parentheses: state,
+ * parent, group, session, …
+ */
+export function statFields(text: string): readonly string[] {
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
 
 /**
  * A process that cannot be mistaken for another: pids are used again, a pid with its start time is not.
@@ -85,5 +93,64 @@ function psStart(pid: number): string | undefined {
     return !parts || parts[1]?.startsWith('Z') ? undefined : parts[2];
   } catch {
     return undefined; // ps exits with 1 for an unknown pid
+  }
+}
+
+export interface EndOptions {
+  readonly clock: Clock;
+  /** Milliseconds between the polite signal and SIGKILL; 0 kills at once. */
+  readonly graceMs: number;
+  /** Signal the whole process group that the process leads. */
+  readonly group?: boolean;
+  readonly signal?: NodeJS.Signals;
+}
+
+/**
+ * Ends a process (or the group it leads) and waits until it has ended. Does nothing when another process has its pid.
+ * @throws Error when it is still there five seconds after SIGKILL
+ */
+export async function endProcess(identity: ProcessIdentity, options: EndOptions): Promise<void> {
+  const { clock, graceMs, group = false, signal = 'SIGTERM' } = options;
+  if (graceMs > 0 && isRunning(identity)) {
+    sendSignal(identity.pid, signal, group);
+    if (await hasEnded(identity, clock, graceMs)) {
+      if (group) sendSignal(identity.pid, 'SIGKILL', group); // kills the rest of the group
+      return;
+    }
+  }
+  if (!isRunning(identity)) return;
+  sendSignal(identity.pid, 'SIGKILL', group);
+  if (!(await hasEnded(identity, clock, 5_000)))
+    throw new Error(`process ${identity.pid} still exists after SIGKILL`);
+}
+
+/** Sends a signal; a process or group that has ended is no error. */
+export function sendSignal(pid: number, signal: NodeJS.Signals, group: boolean): void {
+  try {
+    process.kill(group ? -pid : pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function hasEnded(identity: ProcessIdentity, clock: Clock, withinMs: number): Promise<boolean> {
+  const deadline = clock.monotonicMs() + withinMs;
+  for (let pauseMs = 5; clock.monotonicMs() < deadline; pauseMs = Math.min(pauseMs * 1.5, 100)) {
+    if (!isRunning(identity)) return true;
+    await clock.sleep(pauseMs);
+  }
+  return !isRunning(identity);
+}
+
+/**
+ * Does something synchronous under another umask: the platform's own keeps its files to itself, and a few must be read by
+ * other users. A process that is started meanwhile keeps it.
+ */
+export function withUmask<T>(mask: number, action: () => T): T {
+  const before = process.umask(mask);
+  try {
+    return action();
+  } finally {
+    process.umask(before);
   }
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { FakeClock } from '#lib/testing';
-import { ProcessStarts } from './process-starts.js';
+import { ProcessStarts } from './pace.js';
 
 /** On which a start takes 10 ms. */
 class StartClock extends FakeClock {

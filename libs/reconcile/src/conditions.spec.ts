@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Condition, KubeObject } from '#lib/resources';
-import { finalizerStep } from './finalizer.js';
-import { isStatusCurrent, observedGeneration } from './observed-generation.js';
-import { summarizeReady } from './ready.js';
+import { finalizerStep } from './owner.js';
+import { isStatusCurrent, observedGeneration, summarizeReady } from './ready.js';
 
 function condition(type: string, status: Condition['status'], reason = 'Because'): Condition {
   return { type, status, reason, message: `${type} ${reason}`, lastTransitionTime: '2025-01-01T00:00:00Z' };

@@ -1,10 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { TerminalError, WaitingError } from '#lib/errors';
 import { FakeClock } from '#lib/testing';
-import { Controller, type ControllerOptions, type PassReport } from './controller.js';
-import type { Failure } from './failure.js';
+import {
+  after,
+  Controller,
+  type ControllerOptions,
+  done,
+  type Failure,
+  type PassReport,
+  wait,
+} from './controller.js';
 import { keyText } from '#lib/resources';
-import { after, done, wait } from './result.js';
 
 const silent = {
   debug: () => undefined,

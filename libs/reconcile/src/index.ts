@@ -6,11 +6,17 @@
  * and log. Shared parts of passes are pure: conditions and their summary `Ready`, the finalizer protocol,
  * owner references, the rule of `observedGeneration`. Clients and caches are in `#lib/kube`.
  */
-export { Controller, type ControllerOptions, type PassReport, type PassReports } from './controller.js';
-export type { Failure } from './failure.js';
-export { finalizerStep, hasFinalizer } from './finalizer.js';
-export type { Log } from './log.js';
-export { isStatusCurrent, observedGeneration } from './observed-generation.js';
-export { controllerOf, controllerReference, isOwnedBy } from './owner.js';
-export { summarizeReady, type ReadyRule } from './ready.js';
-export { after, done, wait, type Result } from './result.js';
+export {
+  Controller,
+  type ControllerOptions,
+  type PassReport,
+  type PassReports,
+  after,
+  done,
+  wait,
+  type Result,
+} from './controller.js';
+export type { Failure } from './controller.js';
+export { finalizerStep, hasFinalizer, controllerOf, controllerReference, isOwnedBy } from './owner.js';
+export type { Log } from './controller.js';
+export { isStatusCurrent, observedGeneration, summarizeReady, type ReadyRule } from './ready.js';

@@ -1,6 +1,5 @@
 import { Backoff, type Clock, systemClock } from '#lib/time';
-import type { RestRequests } from './rest-client.js';
-import { RestError, RestUnreachableError } from './rest-error.js';
+import { RestError, type RestRequests, RestUnreachableError } from './rest-client.js';
 
 /** A busy server, and one behind a proxy that is being replaced. */
 const PASSING = new Set([408, 429, 502, 503, 504]);

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { RestClient } from './rest-client.js';
-import { RestRedirectError, RestUnreachableError } from './rest-error.js';
+import { RestClient, RestRedirectError, RestUnreachableError } from './rest-client.js';
 
 describe('RestClient', () => {
   const servers: Server[] = [];

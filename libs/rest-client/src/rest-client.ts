@@ -1,7 +1,92 @@
 import { systemClock } from '#lib/time';
-import { textOf, tooLong, UnfinishedLine } from './bounded-answer.js';
-import { RestError, RestRedirectError, RestUnreachableError } from './rest-error.js';
 import { type Fetch, fetchOf, type FetchRequest } from './trusting-fetch.js';
+
+/** Maximum size of one answer, or of one line of an answer in lines. */
+const MAX_BYTES = 67_108_864;
+
+/** A message. @param asked `GET /runs at http://…` */
+function tooLong(asked: string): string {
+  return `the answer to ${asked} is longer than ${MAX_BYTES} bytes`;
+}
+
+/** An answer's text; undefined when it is longer than 64 MiB. @throws the error of a broken connection */
+async function textOf(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) return undefined;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The pieces of a line whose end has not come; joined once, since each piece would copy all before it. */
+class UnfinishedLine {
+  readonly #pieces: string[] = [];
+  #length = 0;
+
+  /** @returns false when the line is longer than 64 MiB */
+  add(piece: string): boolean {
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+    return this.#length <= MAX_BYTES;
+  }
+
+  get text(): string {
+    return this.#pieces.join('');
+  }
+}
+
+/** The REST interface answered, and not with what was asked for; asking again as it is gives the same below 500. */
+export class RestError extends Error {
+  constructor(
+    /** HTTP status. */
+    readonly status: number,
+    message: string,
+    /** `detail` of the answer as it came, and the pause that the server asks for. */
+    readonly answer: { readonly detail?: unknown; readonly retryAfterMs?: number | undefined } = {},
+  ) {
+    super(message);
+    this.name = 'RestError';
+  }
+}
+
+/** No answer; the cause holds the error of the connection. */
+export class RestUnreachableError extends Error {
+  constructor(url: string, cause: unknown) {
+    const trust = isOfTrust(cause)
+      ? ': its certificate is not trusted; compare its fingerprint with that of "agentplane status" there and give its file as --ca-file'
+      : '';
+    super(`the REST interface at ${url} did not answer${trust}`, { cause });
+    this.name = 'RestUnreachableError';
+  }
+}
+
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** True when an error, or one that led to it, is about the issuer of a certificate. */
+function isOfTrust(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && UNTRUSTED.has(String(error.code))) || isOfTrust(error.cause);
+}
+
+/** The address redirects. No redirect is followed: the key would go to wherever it leads. */
+export class RestRedirectError extends Error {
+  constructor(url: string, { status, headers }: Response) {
+    const location = headers.get('location') ?? 'nowhere';
+    super(
+      `the REST interface at ${url} redirects to ${location} (HTTP ${status}); give the address that it moved to`,
+    );
+    this.name = 'RestRedirectError';
+  }
+}
 
 const TIMEOUT_MS = 30_000;
 /**

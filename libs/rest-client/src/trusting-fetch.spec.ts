@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as x509 from '@peculiar/x509';
 import { temporaryFolder } from '#lib/testing';
-import { RestClient } from './rest-client.js';
-import { RestRedirectError, RestUnreachableError } from './rest-error.js';
+import { RestClient, RestRedirectError, RestUnreachableError } from './rest-client.js';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 

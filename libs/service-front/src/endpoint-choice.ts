@@ -1,5 +1,15 @@
+import type { LookupFunction } from 'node:net';
 import type { Clock } from '#lib/time';
-import type { Endpoint } from './endpoint.js';
+
+/** Address of a ready pod. */
+export interface Endpoint {
+  readonly pod: string;
+  /** This machine where missing. */
+  readonly host?: string;
+  readonly port: number;
+  /** Finds the addresses of `host`, where it is a name. */
+  readonly lookup?: LookupFunction;
+}
 
 const LOOK_EVERY_MS = 25;
 /** Limit of waiting requests: any caller that reaches the port may wait there, without a key. */

@@ -12,8 +12,7 @@ import {
   withoutPageCookie,
 } from '#lib/http';
 import { IDLE_HEADER } from '#lib/lifecycle';
-import type { Endpoint } from './endpoint.js';
-import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
+import { type Endpoint, type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
 import type { SleepGate } from './sleep-gate.js';
 
 /** Time for which a request waits for a ready pod before it is answered with 503. */

@@ -12,12 +12,10 @@ import {
   type ServerLimits,
   upgradeAnswer,
 } from '#lib/http';
-import { claimAddress, depositSocket, withdrawSocket } from '#lib/held-sockets';
-import { findStablePort } from '#lib/stable-port';
+import { claimAddress, depositSocket, findStablePort, withdrawSocket } from '#lib/held-sockets';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { Endpoint } from './endpoint.js';
-import { EndpointChoice } from './endpoint-choice.js';
+import { type Endpoint, EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade } from './forward-http.js';
 import { SleepGate, type SleepGateOptions } from './sleep-gate.js';
 

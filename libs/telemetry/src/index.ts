@@ -8,17 +8,20 @@
  * time.
  */
 export { METRICS, type MetricKey } from './catalogue.js';
-export { knownMethod } from './known-method.js';
+export {
+  knownMethod,
+  observeRequests,
+  REQUEST_ID_HEADER,
+  requestId,
+  statusClass,
+} from './observe-requests.js';
 export { createLogger, type Logger } from './logger.js';
 export { metrics } from './metrics.js';
-export { observeRequests } from './observe-requests.js';
 export { PROGRAMS, type Program } from './program.js';
 export { renderMetrics, renderMetricsJson } from './render-metrics.js';
 export { recordCuts } from './record-cuts.js';
-export { REQUEST_ID_HEADER, requestId } from './request-id.js';
 export { clientLeft, outsideScope, withLogFields } from './scope.js';
 export { startTelemetry, type Telemetry } from './start-telemetry.js';
-export { statusClass } from './status-class.js';
 export {
   POD_TRACING_VARIABLES,
   podTracingVariables,

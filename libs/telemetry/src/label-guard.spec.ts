@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LabelGuard } from './label-guard.js';
+import { LabelGuard } from './metrics.js';
 
 describe('the guard of labels', () => {
   it('reports a bounded number of values and `other` for the rest', () => {

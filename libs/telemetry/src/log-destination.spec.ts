@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import pino from 'pino';
-import { openLogDestination } from './log-destination.js';
+import { openLogDestination } from './logger.js';
 
 const FULL = '/dev/full';
 

@@ -1,14 +1,40 @@
+import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { systemClock } from '#lib/time';
 import { metrics } from './metrics.js';
-import { REQUEST_ID_HEADER, requestId } from './request-id.js';
 import { inScope, type Scope } from './scope.js';
-import { statusClass } from './status-class.js';
-import { knownMethod } from './known-method.js';
 import { parseTraceParent } from './trace-parent.js';
 import { activeTracing } from './tracing.js';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+/** Method for labels: one that no server supports is `other`. */
+export function knownMethod(method: string | undefined): (typeof METHODS)[number] | 'other' {
+  return METHODS.find((known) => known === method) ?? 'other';
+}
+
+/** A status by its first digit, as labels have it. */
+export type StatusClass = '1xx' | '2xx' | '3xx' | '4xx' | '5xx';
+
+const CLASSES: readonly StatusClass[] = ['1xx', '2xx', '3xx', '4xx', '5xx'];
+
+/** Anything that is no status counts as a failure of the server. */
+export function statusClass(status: number): StatusClass {
+  return CLASSES[Math.floor(status / 100) - 1] ?? '5xx';
+}
+
+/** Header that carries the id of a request both ways. */
+export const REQUEST_ID_HEADER = 'x-request-id';
+
+/** Bounded, and of characters that are safe in a header, in a log line and in a shell. */
+const WELL_FORMED = /^[A-Za-z0-9][A-Za-z0-9._:+/=-]{0,127}$/;
+
+/** The caller's own id when it is well-formed, else a new one. */
+export function requestId(header: string | readonly string[] | undefined): string {
+  return typeof header === 'string' && WELL_FORMED.test(header) ? header : randomUUID();
+}
 
 interface UnderWay {
   readonly startedMs: number;

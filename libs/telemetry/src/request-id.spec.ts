@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { requestId } from './request-id.js';
+import { requestId } from './observe-requests.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

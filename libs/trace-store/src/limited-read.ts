@@ -6,6 +6,34 @@ import {
   type Queryable,
   TimeLimitError,
 } from '#lib/postgres';
+import type { Instant } from '#lib/time';
+
+/** The time by the database's clock, which decides about rows, whatever the clock of this machine shows. */
+export async function databaseNow(
+  connection: Pick<Connection, 'query'> | Pick<Pool, 'query'>,
+): Promise<Instant> {
+  const { rows } = await connection.query<{ micros: string }>(
+    `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text AS micros`,
+  );
+  return BigInt(rows[0]?.micros ?? 0);
+}
+
+/**
+ * Performs one step after the other, also those after one that fails.
+ * @throws the errors of the steps
+ */
+export async function eachStep(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const step of steps)
+    try {
+      await step();
+    } catch (error) {
+      errors.push(error);
+    }
+  const [first] = errors;
+  if (errors.length > 1) throw new AggregateError(errors, 'several steps failed', { cause: first });
+  if (errors.length === 1) throw first;
+}
 
 const DEFAULT_LIMIT_MS = 5_000;
 

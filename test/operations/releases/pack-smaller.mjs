@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 
-/** As `apps/platform/src/backup/part/part-record.ts` has it. */
+/** As `apps/platform/src/backup/part/write-part.ts` has it. */
 const PIECE_BYTES = 4 << 20;
 
 /** Databases begin as copies of one another: a window that reaches over all of them makes a sixth of it (6.2 → 1.0 MB). */

@@ -1,6 +1,6 @@
 import { isJsonObject } from '#lib/json';
 import type { Assistants } from '../assistant/assistants.js';
-import type { DescribedGraphs } from '../graph/described-graphs.js';
+import type { DescribedGraphs } from '../graph/graph-schemas.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { Scope } from '../store/scope.js';
 

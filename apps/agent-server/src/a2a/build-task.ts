@@ -2,11 +2,11 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import type { TaskRun } from '../store/row/task-run.js';
 import { contentText } from './answer-text.js';
 import { questionsOf } from './graph-request.js';
-import { stateOfRun } from './task-states.js';
 import {
   answerArtifact,
   type Message,
   type Part,
+  stateOfRun,
   type Task,
   type TaskName,
   type TaskStatus,

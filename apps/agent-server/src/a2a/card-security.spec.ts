@@ -1,4 +1,4 @@
-import { cardSecurityOf, hybridSecurity, security10 } from './card-security.js';
+import { cardSecurityOf, hybridSecurity, security10 } from './agent-card.js';
 
 const described = (securitySchemes: object, security: readonly object[], paths = {}) => ({
   hasVerifier: true,

@@ -1,5 +1,5 @@
 import { prepareDatabase, storeFixture } from '../../testdata/store-fixture.js';
-import { ContextThreads } from './context-threads.js';
+import { ContextThreads } from './tasks.js';
 
 const UUID = '0193b3a0-0000-4000-8000-00000000ABCD';
 

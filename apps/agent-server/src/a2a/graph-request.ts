@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { A2aError, invalidParam } from './a2a-error.js';
+import { A2aError, invalidParam } from './envelope.js';
 import type { Agent } from './agents.js';
 import type { Part } from './task.js';
 

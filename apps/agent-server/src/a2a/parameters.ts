@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { MAX_NAMES } from '../run/request-shapes.js';
-import { A2aError, invalidParam, type Violation } from './a2a-error.js';
-import { isTaskState } from './task-states.js';
-import type { MessageHead, Part } from './task.js';
+import { MAX_NAMES } from '../run/requested-run.js';
+import { A2aError, invalidParam, type Violation } from './envelope.js';
+import { isTaskState, type MessageHead, type Part } from './task.js';
 
 /** A message that a client sends. */
 export interface SentMessage extends MessageHead {

@@ -1,8 +1,8 @@
 import { isJsonObject, parseShort } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { LoggedEvent } from '../log/logged-event.js';
-import type { OutputReader, Reading } from '../run/run-reader.js';
-import { A2aError } from './a2a-error.js';
+import type { OutputReader, Reading } from '../run/run-reading.js';
+import { A2aError } from './envelope.js';
 import { contentText, isOfModel } from './answer-text.js';
 import { answerArtifact, type Task, type TaskEvent } from './task.js';
 

@@ -1,36 +1,77 @@
+import { createHmac } from 'node:crypto';
+import { PublicError } from '#lib/errors';
 import {
   inTurns,
-  valueAt,
   type JsonObject,
   type JsonStep,
   type JsonWalk,
   type MutableJsonObject,
+  stableJson,
+  valueAt,
 } from '#lib/json';
-import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
 import type { RunOutputs } from '../run/run-outputs.js';
-import type { OutputReader, RunReader } from '../run/run-reader.js';
+import type { OutputReader, RunReader } from '../run/run-reading.js';
 import type { Asker, RunService, Submitted } from '../run/run-service.js';
 import { uuid7 } from '../run/uuid7.js';
 import { TASK_KEY, type TaskRun } from '../store/row/task-run.js';
 import { leftOf, type Scope } from '../store/scope.js';
-import { findRunStart } from '../store/task/find-run-start.js';
 import type { Sql } from '../store/sql.js';
-import { cancelWaitingTask } from '../store/task/cancel-waiting-task.js';
-import { listTaskRuns } from '../store/task/list-task-runs.js';
-import { findInputId } from '../store/task/find-input-id.js';
-import { findSmallValues } from '../store/thread/find-values.js';
-import { A2aError, invalidParam, taskNotFound } from './a2a-error.js';
+import {
+  cancelWaitingTask,
+  findInputId,
+  findRunStart,
+  getContextKey,
+  listTaskRuns,
+} from '../store/task/tasks.js';
+import { findSmallValues } from '../store/thread/threads.js';
+import { WORKER } from '../store/worker-scope.js';
 import type { Agent } from './agents.js';
-import { answerText, messagesIn, type AnswerText, type EarlierMessages } from './answer-text.js';
+import { answerText, type AnswerText, type EarlierMessages, messagesIn } from './answer-text.js';
 import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
-import type { ContextThreads } from './context-threads.js';
+import { A2aError, invalidParam, taskNotFound } from './envelope.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
 import type { SendParameters } from './parameters.js';
-import { stateOfRun } from './task-states.js';
-import { isTerminal, type Task } from './task.js';
+import { isTerminal, stateOfRun, type Task } from './task.js';
+
+/**
+ * Threads of contexts. An id that a client made up leads to a separate thread for each owner, the same at
+ * each server and after each restart. Its id is made with a secret: a client that could foresee it could take
+ * it before its owner does.
+ */
+export class ContextThreads {
+  #key: Promise<string> | undefined;
+
+  constructor(private readonly sql: Sql) {}
+
+  /**
+   * Threads that a context may be; the first that the caller can use counts.
+   * @param owner owner of the context; undefined when all callers share it
+   */
+  async of(owner: string | undefined, contextId: string): Promise<readonly [string, string?]> {
+    const derived = derivedId(await this.#readKey(), owner, contextId);
+    return isUuid(contextId) ? [contextId.toLowerCase(), derived] : [derived];
+  }
+
+  #readKey(): Promise<string> {
+    if (!this.#key) {
+      this.#key = getContextKey(WORKER, this.sql);
+      this.#key.catch(() => (this.#key = undefined)); // the database may answer the next time
+    }
+    return this.#key;
+  }
+}
+
+function derivedId(key: string, owner: string | undefined, contextId: string): string {
+  const digest = createHmac('sha256', key)
+    .update(stableJson([owner ?? null, contextId]))
+    .digest();
+  digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x80, 6); // a uuid of version 8: its bits are our own affair
+  digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
+  return digest.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
 
 /** The states of a thread that its checkpoints hold. */
 export interface PastStates {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#lib/json';
-import type { A2aError } from './a2a-error.js';
+import type { A2aError } from './envelope.js';
 import { parseSend10 } from './parameters.js';
 import type { Artifact, Message, Part, Task, TaskEvent, TaskStatus } from './task.js';
 import type { Wire } from './wire.js';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#lib/json';
-import type { A2aError } from './a2a-error.js';
+import type { A2aError } from './envelope.js';
 import type { SendParameters } from './parameters.js';
 import type { Task, TaskEvent } from './task.js';
 

@@ -5,12 +5,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AppSettings } from '#lib/graph-configuration';
 import type { AuthUser } from '../authorization/auth-user.js';
 import { Seat } from '../hosting/seat.js';
-import type { AppProcess } from './app-exchange.js';
-import { MOST_REQUESTS, PASS_HEADER } from './control.js';
-import { isForApp, needsCaller, type OwnRoute } from './way-of.js';
+import {
+  type AppProcess,
+  isForApp,
+  MOST_REQUESTS,
+  needsCaller,
+  type OwnRoute,
+  PASS_HEADER,
+} from './control.js';
 import type { OwnCall } from '../webhook/post-to-own-app.js';
-import { postToApp } from './post-to-app.js';
-import { answerFor, forward, type ForwardedRequest, type ForwardLimits } from './forward.js';
+import { answerFor, forward, type ForwardedRequest, type ForwardLimits, postToApp } from './forward.js';
 
 /** A process that was not heard of for so long gets no further request. */
 const SILENT_MS = 5_000;

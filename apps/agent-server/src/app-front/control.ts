@@ -1,5 +1,93 @@
+import type { OutgoingHttpHeaders } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import type { AppSettings } from '#lib/graph-configuration';
 import type { AuthUser } from '../authorization/auth-user.js';
-import type { AppPath } from './way-of.js';
+
+/**
+ * One request on its way to an app: the writable side is its body, the readable side the body of the answer.
+ * Emits `response` with headers.
+ */
+export type AppExchange = Duplex & {
+  /** Gives it up; the app hears that its client has left. */
+  close(code?: number): void;
+  /** Other than 0 once it broke. */
+  readonly rstCode?: number | undefined;
+};
+
+/** A process that has an agent's HTTP app loaded, in any language. */
+export interface AppProcess {
+  readonly pid: number | undefined;
+  readonly loaded: Promise<void>;
+  /** Resolves with how it ended. */
+  readonly ended: Promise<Error>;
+  /** Error with which it ended; undefined while it runs. */
+  readonly end: Error | undefined;
+  /** Paths that may reach the app; see `LoadedApp`. */
+  readonly paths: LoadedApp['paths'];
+  /** Milliseconds since it was last heard of. */
+  readonly silentMs: number;
+  describeLoad(): string | undefined;
+  /**
+   * Sends a request.
+   * @param headers with `:method` and `:path`
+   * @param isWhole there is no body
+   * @throws when the process has ended, or the headers are invalid
+   */
+  request(headers: OutgoingHttpHeaders, isWhole: boolean): AppExchange;
+  kill(): void;
+  leave(): Promise<void>;
+}
+
+/**
+ * Pattern of plain paths. Paths that proxies, routers and addresses may read differently go to the app first.
+ */
+const PLAIN_PATH = /^(\/[\w~:@!$&'()*+,=-][\w.~:@!$&'()*+,=-]*)+\/?$|^\/$/;
+
+/** `GET /ok` decides whether the server gets requests at all: it asks nothing of the agent. */
+const PROBE = '/ok';
+
+/** The beginning of the paths that a route of the app matches. */
+export interface AppPath {
+  /** Path without a slash at its end. */
+  readonly path: string;
+  /** True when nothing may follow. */
+  readonly isWhole: boolean;
+}
+
+/** Result of the server's router for a request. */
+export interface OwnRoute {
+  readonly isFound: boolean;
+  /** True when any client may call it. */
+  readonly isOpen: boolean;
+}
+
+function isBelow(path: string, { path: one, isWhole }: AppPath): boolean {
+  return isWhole ? path === one || path === `${one}/` : path.startsWith(one);
+}
+
+/**
+ * Returns true when a request is for the app first.
+ * @param paths paths that may reach the app; undefined: paths that the server has no route for
+ * @param url path and query
+ */
+export function isForApp(
+  paths: readonly AppPath[] | undefined,
+  url: string,
+  { isFound }: Pick<OwnRoute, 'isFound'>,
+): boolean {
+  const [path = ''] = url.split('?', 1);
+  if (path === PROBE || !path.startsWith('/')) return false;
+  if (paths === undefined) return !isFound;
+  return !PLAIN_PATH.test(path) || paths.some((one) => isBelow(path, one));
+}
+
+/** Returns true when a request that is for the app first must be authenticated before. */
+export function needsCaller(
+  { authenticatesRoutes, isAuthFirst }: Pick<AppSettings, 'authenticatesRoutes' | 'isAuthFirst'>,
+  { isFound, isOpen }: OwnRoute,
+): boolean {
+  return authenticatesRoutes || (isAuthFirst && isFound && !isOpen);
+}
 
 /**
  * Headers between the server and the host of an agent's HTTP app. The server removes them from requests of

@@ -10,19 +10,17 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
-import { LastLines } from '../hosting/last-lines.js';
-import { onLines } from '../hosting/on-lines.js';
-import { parseHang } from '../hosting/parse-hang.js';
-import { startChild } from '../hosting/start-child.js';
+import { LastLines, onLines, parseHang, startChild } from '../hosting/child.js';
 import { WATCH_FD } from '../protocol/descriptors.js';
-import type { AppExchange, AppProcess } from './app-exchange.js';
 import {
+  type AppExchange,
+  type AppOrder,
+  type AppProcess,
   CONTROL_HEADER,
+  type LoadedApp,
   REQUESTS_FD,
   SESSION_MEGABYTES,
   STREAM_WINDOW_BYTES,
-  type AppOrder,
-  type LoadedApp,
 } from './control.js';
 
 const PROGRAM = fileURLToPath(new URL('../app-host/main.js', import.meta.url));

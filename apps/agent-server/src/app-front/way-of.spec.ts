@@ -1,4 +1,4 @@
-import { isForApp, needsCaller } from './way-of.js';
+import { isForApp, needsCaller } from './control.js';
 
 describe('a request', () => {
   it.each<[boolean, readonly string[] | undefined, string, boolean]>([

@@ -1,7 +1,7 @@
 import type { AuthUser } from '../authorization/auth-user.js';
 import { isJsonObject } from '#lib/json';
 import { withoutTrailingSlashes } from '#lib/url';
-import type { AppPath } from '../app-front/way-of.js';
+import type { AppPath } from '../app-front/control.js';
 
 /** Environment of the app beside a request. */
 export interface AppEnvironment {

@@ -19,10 +19,9 @@ import {
 import { loadModule } from '../graph/load-module.js';
 import { offerLogger } from '../graph/offer-logger.js';
 import { becomeHost } from '../host/host-process.js';
-import { OwnServer } from '../loopback/own-server.js';
+import { OwnServer } from '../host/own-server.js';
 import { appOf, type AgentApp } from './agent-app.js';
-import { answerByApp } from './app-requests.js';
-import { passOn } from './pass-on.js';
+import { answerByApp, passOn } from './app-requests.js';
 
 const log = createLogger('agent-server');
 const exit = becomeHost(log);

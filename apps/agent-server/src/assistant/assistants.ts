@@ -1,12 +1,17 @@
+import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
-import type { DescribedGraphs } from '../graph/described-graphs.js';
-import { ensureSystemAssistant } from '../store/assistant/ensure-system-assistant.js';
-import { findAssistant } from '../store/assistant/find-assistant.js';
-import { removeAssistant } from '../store/assistant/remove-assistant.js';
-import { chooseAssistantVersion } from '../store/assistant/choose-assistant-version.js';
-import { listAssistantVersions, type VersionPage } from '../store/assistant/list-assistant-versions.js';
-import { patchAssistant, type AssistantChange } from '../store/assistant/patch-assistant.js';
+import type { DescribedGraphs } from '../graph/graph-schemas.js';
+import {
+  type AssistantChange,
+  chooseAssistantVersion,
+  ensureSystemAssistant,
+  findAssistant,
+  listAssistantVersions,
+  patchAssistant,
+  removeAssistant,
+  type VersionPage,
+} from '../store/assistant/assistants.js';
 import {
   assistantNotFound,
   type WireAssistant,
@@ -14,10 +19,29 @@ import {
 } from '../store/row/assistant-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { removeThread } from '../store/thread/remove-thread.js';
-import { listThreadIds } from '../store/thread/list-thread-ids.js';
+import { removeThread } from '../store/thread/change-thread.js';
+import { listThreadIds } from '../store/thread/threads.js';
 import { WORKER } from '../store/worker-scope.js';
-import { systemAssistantId } from './system-assistant-id.js';
+
+/** A uuid that follows from a name (version 5). @param namespace uuid of the kind of names */
+export function nameBasedId(namespace: string, name: string): string {
+  const digest = createHash('sha1')
+    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
+    .update(name)
+    .digest();
+  digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
+  digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = digest.toString('hex', 0, 16);
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** Namespace of the ids that graphs have as assistants, fixed by the wire. */
+const SYSTEM_NAMESPACE = '6ba7b821-9dad-11d1-80b4-00c04fd430c8';
+
+/** The uuid of a graph's own assistant. */
+export function systemAssistantId(graphId: string): string {
+  return nameBasedId(SYSTEM_NAMESPACE, graphId);
+}
 
 /** Assistants by id or by graph: each graph has one (`created_by: system`), callers make more. */
 export class Assistants {

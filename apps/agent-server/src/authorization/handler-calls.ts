@@ -1,7 +1,7 @@
 import { errorText, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { AuthRefusal, refusalOf, tokenRefusal } from './auth-refusal.js';
+import { AuthRefusal, refusalOf, tokenRefusal } from './auth-user.js';
 
 /** A handler asks an identity provider at most; a client would not wait longer. */
 const LIMIT_MS = 10_000;

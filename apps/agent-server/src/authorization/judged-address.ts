@@ -1,4 +1,4 @@
-import { AuthRefusal } from './auth-refusal.js';
+import { AuthRefusal } from './auth-user.js';
 
 /**
  * Escapes of characters that are never reserved in addresses (RFC 3986, 2.3): letters, digits, `-`, `.`, `_`

@@ -1,6 +1,6 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { FakeClock } from '#lib/testing';
-import { isLongerThan, LargeTurns } from './large-turns.js';
+import { isLongerThan, LargeTurns } from './handler-process.js';
 
 describe('LargeTurns', () => {
   const never = new AbortController().signal;

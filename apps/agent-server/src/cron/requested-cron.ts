@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/resources';
-import { document, MAX_NAMES, parseBody, text, unsupported } from '../run/request-shapes.js';
-import { parseRequestedRun, requestedRun, type RequestedRun } from '../run/requested-run.js';
+import {
+  document,
+  MAX_NAMES,
+  parseBody,
+  parseRequestedRun,
+  requestedRun,
+  type RequestedRun,
+  text,
+  unsupported,
+} from '../run/requested-run.js';
 
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
 const moment = z.iso.datetime({ offset: true, local: true }).transform((given) => {

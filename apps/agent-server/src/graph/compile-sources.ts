@@ -1,8 +1,64 @@
-import { join } from 'node:path';
-import type { BuildOptions, Metafile, Plugin } from 'esbuild';
+import { type LoadHookSync, registerHooks, type ResolveHookSync, setSourceMapsSupport } from 'node:module';
+import { extname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { BuildFailure, BuildOptions, Message, Metafile, Plugin } from 'esbuild';
 import { TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
-import { describeFailure } from './describe-failure.js';
+import { sharedModule } from './shared-engine.js';
+
+/** `src/graph.ts:12:5: what is wrong`, columns counted from 1 as editors do. */
+function describe({ location, text }: Message): string {
+  return location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text;
+}
+
+function isBuildFailure(error: unknown): error is BuildFailure {
+  return error instanceof Error && 'errors' in error && Array.isArray(error.errors);
+}
+
+/** Errors that esbuild found, each with its place; undefined for any other error. */
+export function describeFailure(error: unknown): string | undefined {
+  return isBuildFailure(error) ? error.errors.map(describe).join('; ') : undefined;
+}
+
+function pathOf(url: string | undefined): string | undefined {
+  return url?.startsWith('file:') ? fileURLToPath(url) : undefined;
+}
+
+/**
+ * Serves an agent's compiled files to `import` and `require` of this process, with source maps, so that
+ * errors name the lines that their author wrote. Files that no import names literally (`import(variable)`)
+ * are left to Node.
+ */
+export function installSourceHooks(
+  { modules, targets }: CompiledSources,
+  onPackage: (url: string) => void,
+): void {
+  const resolve: ResolveHookSync = (specifier, context, next) => {
+    const parent = pathOf(context.parentURL);
+    const named = parent === undefined ? undefined : targets.get(parent);
+    const target = named?.get(specifier);
+    if (target === undefined) {
+      const found = next(specifier, context);
+      if (named && found.url.startsWith('file:')) onPackage(found.url);
+      return { ...found, url: sharedModule(found.url) };
+    }
+    const { href } = pathToFileURL(target);
+    if (extname(target) === '.json')
+      return { url: href, format: 'json', importAttributes: { type: 'json' }, shortCircuit: true };
+    const format = modules.get(target)?.format;
+    return format === undefined
+      ? next(context.conditions.includes('require') ? target : href, context)
+      : { url: href, format, shortCircuit: true };
+  };
+  const load: LoadHookSync = (url, context, next) => {
+    const path = pathOf(url);
+    const module = path === undefined ? undefined : modules.get(path);
+    if (!module) return next(url, context);
+    return { source: module.code, format: module.format, shortCircuit: true };
+  };
+  registerHooks({ resolve, load });
+  setSourceMapsSupport(true, { nodeModules: false, generatedCode: false });
+}
 
 /** One TypeScript file as JavaScript. */
 export interface CompiledModule {

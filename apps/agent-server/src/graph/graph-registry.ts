@@ -4,13 +4,12 @@ import { PublicError, TerminalError, errorText } from '#lib/errors';
 import { describeOldLibrary } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
-import { compileSources } from './compile-sources.js';
+import { compileSources, installSourceHooks } from './compile-sources.js';
 import type { GraphFolder, GraphSource } from './graph-folder.js';
 import { libraryVersion } from './library-copies.js';
 import type { LoadProgress } from './load-progress.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 import { shareEngine } from './shared-engine.js';
-import { installSourceHooks } from './source-hooks.js';
 
 type GraphFactory = (config: GraphConfig) => unknown;
 

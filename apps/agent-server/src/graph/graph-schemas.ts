@@ -1,6 +1,14 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { importOfAgent } from './agent-package.js';
+import { importOfAgent } from './library-copies.js';
 import type { RunnableGraph } from './runnable-graph.js';
+
+/** Descriptions of the graphs of this revision for others. */
+export interface DescribedGraphs {
+  /** Description of a graph in `langgraph.json`. */
+  descriptionOf(graphId: string): string | undefined;
+  /** @throws PublicError `unavailable` */
+  schemasOf(graphId: string): Promise<GraphSchemas>;
+}
 
 /** JSON Schemas of a graph as the wire names them; null when the graph does not declare them. */
 export interface GraphSchemas {

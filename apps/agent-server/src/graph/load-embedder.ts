@@ -5,7 +5,7 @@ import { errorText, TerminalError } from '#lib/errors';
 import type { StoreIndex } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
-import { importOfAgent } from './agent-package.js';
+import { importOfAgent } from './library-copies.js';
 
 /** A model that makes vectors of texts, as LangChain's `Embeddings` are. */
 export interface LoadedEmbedder {

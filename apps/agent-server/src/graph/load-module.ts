@@ -5,9 +5,8 @@ import type { ModuleExport } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { compileSources } from './compile-sources.js';
+import { compileSources, installSourceHooks } from './compile-sources.js';
 import type { SeenSources } from './graph-registry.js';
-import { installSourceHooks } from './source-hooks.js';
 
 /** Limit as for graphs: a module that waits longer never finishes. */
 const LIMIT_MS = 30_000;

@@ -1,3 +1,6 @@
+import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import type { JsonObject } from '#lib/json';
+
 /**
  * Methods of a compiled graph that the server uses. The agent's folder brings its own copy of LangGraph, so a
  * graph is known by its shape, never by `instanceof`.
@@ -76,4 +79,57 @@ export function isRunnableGraph(value: unknown): value is RunnableGraph {
 /** A graph that still has to be compiled (`new StateGraph(…)`). */
 export function isGraphBuilder(value: unknown): value is { compile(): unknown } {
   return hasMethod(value, 'compile') && !isRunnableGraph(value);
+}
+
+/**
+ * A copy of a graph with its own checkpointer; the subgraphs that it finds have the same one. A checkpointer
+ * in `configurable` is not enough for states: LangGraph then looks for no subgraph, and rebuilds no delta
+ * channel.
+ */
+export function withSaver(graph: RunnableGraph, saver: BaseCheckpointSaver): RunnableGraph {
+  const copy = compiledOf(graph).withConfig({});
+  const subgraphs = copy.getSubgraphsAsync?.bind(copy);
+  const getSubgraphsAsync: RunnableGraph['getSubgraphsAsync'] = async function* (namespace, recurse) {
+    for await (const [name, subgraph] of subgraphs?.(namespace, recurse) ?? [])
+      yield [name, withSaver(subgraph, saver)];
+  };
+  return Object.assign(copy, { checkpointer: saver, getSubgraphsAsync });
+}
+
+/** The graph itself: createAgent() returns an object with the graph inside. */
+export function compiledOf(graph: RunnableGraph): RunnableGraph {
+  return 'graph' in graph && isRunnableGraph(graph.graph) ? graph.graph : graph;
+}
+
+/** Key under which a graph finds the checkpointer of one call; the graph object itself is shared and stays as it is. */
+export const CHECKPOINTER_KEY = '__pregel_checkpointer';
+
+/**
+ * Keys that requests cannot set: `__` keys steer the library itself, and the start of a run has a separate
+ * field.
+ */
+const RESERVED = /^(__|checkpoint_(id|ns|map)$)/;
+
+/** Keys of the caller: only the server sets them. */
+const CALLER = /^(langgraph_auth_(user|user_id|permissions)|graph_auth_user)$/;
+
+/** Removes the fields of the caller, which requests and assistants may not set. */
+export function withoutCaller(given: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => !CALLER.test(key)));
+}
+
+/**
+ * The `configurable` of a run or of a question about a state.
+ * @param given by requests and assistants; reserved keys are left out: an attempt that continues from where
+ *   another stopped must not find the beginning of the first
+ * @param own of the server, which replace the given ones
+ */
+export function configurableOf(
+  given: JsonObject | null | undefined,
+  ...own: readonly JsonObject[]
+): Record<string, unknown> {
+  const permitted = Object.fromEntries(
+    Object.entries(withoutCaller(given ?? {})).filter(([key]) => !RESERVED.test(key)),
+  );
+  return Object.assign(permitted, ...own);
 }

@@ -1,46 +1,75 @@
-import { parseJson } from '#lib/json';
-import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { adoptEnvironment } from '#lib/config';
 import { errorText, PublicError, TerminalError } from '#lib/errors';
+import { parseJson } from '#lib/json';
+import { postgresTrouble } from '#lib/postgres';
 import { type Logger, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { awaitTokens } from '../graph/await-tokens.js';
-import { callStoreDirectly } from '../graph/call-store-directly.js';
 import { GraphRegistry } from '../graph/graph-registry.js';
+import { awaitTokens, callStoreDirectly, importOfAgent } from '../graph/library-copies.js';
 import { loadEmbedder } from '../graph/load-embedder.js';
 import { LoadProgress } from '../graph/load-progress.js';
 import { offerLogger } from '../graph/offer-logger.js';
-import { OwnServer } from '../loopback/own-server.js';
-import type { Channel } from '../protocol/channel.js';
-import type { Frame } from '../protocol/frame.js';
-import type { StopReason } from '../protocol/execution.js';
-import {
-  fromHost,
-  parseToHost,
-  type FromHost,
-  type LoadOrder,
-  type ToHost,
-  type Wanted,
-} from '../protocol/messages.js';
-import type { AskedQuestions, QuestionKind, Questions } from '../protocol/questions.js';
-import { shortMessage } from '../protocol/short-message.js';
-import { textTrouble } from '../protocol/text-limit.js';
-import { renderOutcome } from '../protocol/wire-outcome.js';
 import { GraphStore } from '../memory/graph-store.js';
 import { ItemIndex } from '../memory/item-index.js';
 import { ItemStore } from '../memory/item-store.js';
+import type { Channel } from '../protocol/channel.js';
+import { type AttemptedRun, type StopReason, textTrouble } from '../protocol/execution.js';
+import type { Frame } from '../protocol/frame.js';
+import {
+  fromHost,
+  type FromHost,
+  type LoadOrder,
+  parseToHost,
+  type ToHost,
+  type Trouble,
+  type Wanted,
+} from '../protocol/messages.js';
+import type { AskedQuestions, QuestionKind, Questions } from '../protocol/questions.js';
+import { renderOutcome, shortMessage } from '../protocol/wire-outcome.js';
 import { StateWriter } from '../store/checkpoint/state-writer.js';
 import { Database } from '../store/database.js';
-import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { WORKER } from '../store/worker-scope.js';
 import { runLogFields } from '../wire/run-log-fields.js';
 import { SecretWords } from '../wire/secret-words.js';
-import { flushTraces } from './flush-traces.js';
 import { GraphQuestions } from './graph-questions.js';
-import { RunExecution, type ExecutionParts, type HostSink } from './run-execution.js';
-import { troubleOf } from './trouble-of.js';
-import { whileAtWork } from './who-is-at-work.js';
+import { whileAtWork } from './host-process.js';
+import { OwnServer } from './own-server.js';
+import { type ExecutionParts, type HostSink, RunExecution } from './run-execution.js';
+
+/** An unavailable platform must not hold up the end of the server. */
+const LONGEST_MS = 4_000;
+
+/** Sends the traces that still wait in the agent's own copy of the tracing SDK. */
+async function flushTraces(graphs: GraphRegistry, clock: Clock): Promise<void> {
+  await Promise.race([flushAll(graphs), clock.sleep(LONGEST_MS)]);
+}
+
+async function flushAll(graphs: GraphRegistry): Promise<void> {
+  const seen = new Set<unknown>();
+  for (const source of graphs.sources) {
+    const library = await importOfAgent(source.file, '@langchain/core', './callbacks/promises').catch(
+      () => undefined,
+    );
+    const flush = library?.['awaitAllCallbacks'];
+    if (typeof flush !== 'function' || seen.has(flush)) continue;
+    seen.add(flush);
+    await Reflect.apply(flush, undefined, []);
+  }
+}
+
+/** Error of a failed question, as sent to the server; shortened, since the server limits the head of a frame. */
+export function troubleOf(error: unknown): Trouble {
+  if (error instanceof PublicError)
+    return { kind: 'public', code: error.code, message: shortMessage(error.message) };
+  const message = shortMessage(errorText(error));
+  const trouble = postgresTrouble(error);
+  if (trouble !== undefined)
+    return { kind: 'database', trouble: trouble === 'refused' ? 'refused' : 'unavailable', message };
+  const stack = error instanceof Error ? shortMessage(error.stack ?? message) : message;
+  return { kind: 'failed', message, stack };
+}
 
 /** Interval between reports to the server that this process answers, with its delay. */
 const HEALTH_MS = 250;

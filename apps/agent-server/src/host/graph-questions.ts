@@ -4,33 +4,75 @@ import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { postgresTrouble, sqlState } from '#lib/postgres';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
-import type { GraphConfig, HistoryOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
-import { withSaver } from '../graph/with-saver.js';
-import { selectedState, type StateSelection } from '../protocol/state-selection.js';
-import type {
-  DrawingQuestion,
-  EmbedQuestion,
-  HistoryQuestion,
-  Questions,
-  SchemasQuestion,
-  StatePlace,
-  StateQuestion,
-  StateWrite,
-  SubgraphsQuestion,
-  UpdateQuestion,
-  ValuesQuestion,
-} from '../protocol/questions.js';
-import { renderUpdated } from '../protocol/updated-state.js';
+import {
+  type GraphConfig,
+  type HistoryOptions,
+  type RunnableGraph,
+  type StateSnapshot,
+  type TaskSnapshot,
+  withSaver,
+} from '../graph/runnable-graph.js';
 import type { Embedder } from '../memory/item-index.js';
+import {
+  type DrawingQuestion,
+  type EmbedQuestion,
+  type HistoryQuestion,
+  type Questions,
+  renderUpdated,
+  type SchemasQuestion,
+  selectedState,
+  type StatePlace,
+  type StateQuestion,
+  type StateSelection,
+  type StateWrite,
+  type SubgraphsQuestion,
+  type UpdateQuestion,
+  type ValuesQuestion,
+} from '../protocol/questions.js';
 import { ThreadSaver } from '../store/checkpoint/thread-saver.js';
 import { jsonbText } from '../store/json-text.js';
 import type { Sql } from '../store/sql.js';
 import { checkpointOf } from '../wire/checkpoint-on-wire.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { toWire, wireJson } from '../wire/wire-value.js';
-import { commandOf } from './graph-input.js';
+import { errorOnWire, toWire, wireJson } from '../wire/wire-value.js';
+import { commandOf } from './graph-options.js';
 import { interruptsByTask } from './interrupts.js';
-import { stateOnWire } from './state-on-wire.js';
+
+function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
+  return typeof state === 'object' && state !== null && 'tasks' in state;
+}
+
+/** Address of a subgraph's state that was not read: no more than the library's names for it. */
+function namedPlace(config: unknown): JsonObject | null {
+  const place = checkpointOf(config);
+  return place && Object.fromEntries(Object.entries(place).filter(([, value]) => value !== null));
+}
+
+/** `null` for a missing value, as the clients' types have it; an error is a text. */
+function taskOnWire({ state, error = null, result = null, ...task }: TaskSnapshot): JsonObject {
+  const shown = toWire(task);
+  return {
+    ...(isJsonObject(shown) ? shown : {}),
+    error: error === null ? null : errorOnWire(error).message,
+    checkpoint: isSnapshot(state) ? checkpointOf(state.config) : namedPlace(state),
+    state: isSnapshot(state) ? stateOnWire(state) : null,
+    result: toWire(result),
+  };
+}
+
+/** A state as the wire shows it. */
+export function stateOnWire(state: StateSnapshot): JsonObject {
+  return {
+    values: toWire(state.values),
+    next: state.next,
+    tasks: state.tasks.map(taskOnWire),
+    metadata: toWire(state.metadata ?? {}),
+    created_at: state.createdAt ?? null,
+    checkpoint: checkpointOf(state.config),
+    parent_checkpoint: checkpointOf(state.parentConfig),
+    interrupts: state.tasks.flatMap((task) => task.interrupts ?? []).map(toWire),
+  };
+}
 
 /** Limit per answer with more than one state: each has all the values of its thread. */
 const MAX_HISTORY_CHARS = 32 * 1024 * 1024;

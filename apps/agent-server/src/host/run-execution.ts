@@ -5,37 +5,62 @@ import { mayPass } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import type { GraphOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
-import { withSaver } from '../graph/with-saver.js';
-import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
-import type { StateWriter } from '../store/checkpoint/state-writer.js';
-import { TransientSaver } from '../store/checkpoint/transient-saver.js';
-import { FencedError } from '../store/fenced-error.js';
 import {
+  type GraphOptions,
+  type RunnableGraph,
+  type StateSnapshot,
+  withSaver,
+} from '../graph/runnable-graph.js';
+import {
+  type AttemptedRun,
   CANCELLED,
-  timedOut,
   type Outcome,
   type OutputSink,
   type StopReason,
+  textTrouble,
+  timedOut,
 } from '../protocol/execution.js';
-import { shortMessage } from '../protocol/short-message.js';
-import { textTrouble } from '../protocol/text-limit.js';
-import type { AttemptedRun } from '../protocol/attempted-run.js';
-import { hasProgress, requireCheckpoint } from './attempt-start.js';
-import { checkpointMetadata } from './checkpoint-metadata.js';
-import { placeOfBranch } from './place-of-branch.js';
-import { errorForLog } from './error-for-log.js';
-import { graphInput } from './graph-input.js';
-import { graphOptions } from './graph-options.js';
-import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
-import { settleRefusedWrites } from './refused-writes.js';
+import { shortMessage } from '../protocol/wire-outcome.js';
+import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
+import type { StateWriter } from '../store/checkpoint/state-writer.js';
+import { TransientSaver } from '../store/checkpoint/thread-saver.js';
+import { FencedError } from '../store/row/claimed-run.js';
 import { ProtocolOutput } from '../stream/protocol-output.js';
-import type { RunOutput } from '../stream/run-output.js';
+import type { RunEvent, RunOutput } from '../stream/run-event.js';
 import { usesLibraryEvents } from '../stream/stream-modes.js';
 import { StreamOutput } from '../stream/stream-output.js';
-import type { RunEvent } from '../stream/run-event.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
+import { errorOnWire, type WireError, wireJson } from '../wire/wire-value.js';
+import {
+  checkpointMetadata,
+  graphInput,
+  graphOptions,
+  hasProgress,
+  placeOfBranch,
+  requireCheckpoint,
+} from './graph-options.js';
+import { interruptsByTask, isAtBreakpoint, settleRefusedWrites } from './interrupts.js';
+
+/** An agent may throw anything, of any size. */
+const MAX_TEXT = 8_192;
+
+/** Error that an agent threw, for a log line: with its stack, without the server's secrets. */
+function errorForLog(error: unknown, secrets: SecretWords): Readonly<Record<string, string>> {
+  const shown = (text: string): string => secrets.hide(text.slice(0, MAX_TEXT));
+  const { error: type, message } = errorOnWire(error);
+  const stack = stackOf(error);
+  return { type, message: shown(message), ...(stack === undefined ? {} : { stack: shown(stack) }) };
+}
+
+/** Reads the stack; members of a thrown value may throw themselves. */
+function stackOf(error: unknown): string | undefined {
+  try {
+    const stack: unknown = error instanceof Error ? error.stack : undefined;
+    return typeof stack === 'string' ? stack : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Cause for which a run stops here: it was asked to, the database refuses its state, or an event is too large

@@ -1,6 +1,6 @@
 import { Annotation, END, interrupt, MemorySaver, START, StateGraph } from '@langchain/langgraph';
 import type { RunnableGraph } from '../graph/runnable-graph.js';
-import { stateOnWire } from './state-on-wire.js';
+import { stateOnWire } from './graph-questions.js';
 
 const State = Annotation.Root({ said: Annotation<string> });
 const config = { configurable: { thread_id: 'thread' } };

@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { troubleOf } from './trouble-of.js';
+import { troubleOf } from './graph-host.js';
 
 const LONG = 'a'.repeat(17_000_000);
 

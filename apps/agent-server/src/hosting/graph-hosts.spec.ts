@@ -6,8 +6,7 @@ import { FRAMES_FD } from '../protocol/descriptors.js';
 import { encodeFrames } from '../protocol/frame.js';
 import type { Outcome } from '../protocol/execution.js';
 import { fromHost, type FromHost } from '../protocol/messages.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { RunInput } from '../store/row/run-input.js';
+import { type ClaimedRun, RunInput } from '../store/row/claimed-run.js';
 import { GraphHosts, type GraphHostsParts } from './graph-hosts.js';
 
 const folder = temporaryFolder();

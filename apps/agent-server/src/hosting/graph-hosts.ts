@@ -1,16 +1,31 @@
+import { PublicError } from '#lib/errors';
 import { parseShort } from '#lib/json';
 import { metrics } from '#lib/telemetry';
-import { PublicError } from '#lib/errors';
-import type { DescribedGraphs } from '../graph/described-graphs.js';
-import type { GraphSchemas } from '../graph/graph-schemas.js';
+import type { DescribedGraphs, GraphSchemas } from '../graph/graph-schemas.js';
+import type { Embedder } from '../memory/item-index.js';
 import type { Execution, OutputSink } from '../protocol/execution.js';
 import type { AskedQuestions, QuestionKind } from '../protocol/questions.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { GraphProcess, type GoneWith, type GraphProcessParts } from './graph-process.js';
+import { type GoneWith, GraphProcess, type GraphProcessParts } from './graph-process.js';
 import { HostedExecution, type Place, type ReadInput } from './hosted-execution.js';
 import { Quarantine } from './quarantine.js';
 import { RunCapacity } from './run-capacity.js';
 import { Seat } from './seat.js';
+
+/** Limit of the vectors of a batch of texts. */
+const MAX_VECTORS_CHARS = 64 * 1024 * 1024;
+
+/**
+ * The model of the agent's store, which is the agent's own code and is called in the process of its graphs.
+ */
+export function hostEmbedder(hosts: Pick<GraphHosts, 'ask'>): Embedder {
+  const ask = async (texts: readonly string[], isQuery: boolean, signal?: AbortSignal): Promise<unknown> =>
+    parseShort(await hosts.ask('embed', { texts, isQuery }, signal), MAX_VECTORS_CHARS);
+  return {
+    embedDocuments: (texts, signal) => ask(texts, false, signal),
+    embedQuery: (text, signal) => ask([text], true, signal),
+  };
+}
 
 /** A host that was not heard of for so long executes one thing and nothing else. */
 const SILENT_MS = 5_000;

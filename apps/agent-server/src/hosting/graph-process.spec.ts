@@ -5,9 +5,8 @@ import { systemClock } from '#lib/time';
 import { FRAMES_FD } from '../protocol/descriptors.js';
 import { encodeFrames } from '../protocol/frame.js';
 import { fromHost, type FromHost } from '../protocol/messages.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { type ClaimedRun, RunInput } from '../store/row/claimed-run.js';
 import { END } from '../store/row/run-event-row.js';
-import { RunInput } from '../store/row/run-input.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 import { HostedExecution } from './hosted-execution.js';
 

@@ -7,30 +7,25 @@ import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
 import { Channel } from '../protocol/channel.js';
 import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
-import { attemptText } from '../protocol/attempted-run.js';
-import { unreadableOutcome, type Outcome, type OutputSink } from '../protocol/execution.js';
-import type { Fetch } from '../protocol/fetch.js';
-import type { Frame, Sent } from '../protocol/frame.js';
+import { attemptText, type Outcome, type OutputSink, unreadableOutcome } from '../protocol/execution.js';
 import {
+  type Fetch,
+  type LoadOrder,
   parseFromHost,
   toHost,
-  type LoadOrder,
   type ToHost,
   type Trouble,
   type WireOutcome,
 } from '../protocol/messages.js';
+import type { Frame, Sent } from '../protocol/frame.js';
 import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { HostProgram } from './host-program.js';
-import { LastLines } from './last-lines.js';
-import { LoadView } from './load-view.js';
+import { LastLines, onLines, parseHang, startChild } from './child.js';
+import { LoadView, ThreadView } from './thread-view.js';
 import type { HostLoad } from './run-capacity.js';
-import { onLines } from './on-lines.js';
-import { parseHang } from './parse-hang.js';
-import { startChild } from './start-child.js';
 import { denialOf, type StateKeeper } from './state-keeper.js';
-import { ThreadView } from './thread-view.js';
 
 /** Bytes of a frame beside its text. */
 const FRAME_EXTRA_BYTES = 2 ** 20;

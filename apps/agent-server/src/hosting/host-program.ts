@@ -6,7 +6,7 @@ import { TerminalError } from '#lib/errors';
 import { LIBRARY_FLOORS, type PythonSettings } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 import type { LoadOrder } from '../protocol/messages.js';
-import type { SpareHost, StartedChild } from './start-child.js';
+import type { SpareHost, StartedChild } from './child.js';
 
 /** Command that starts a process that runs graphs. */
 export interface HostProgram {

@@ -8,8 +8,7 @@ import {
   type StopReason,
 } from '../protocol/execution.js';
 import type { ToHost, Wanted } from '../protocol/messages.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { FencedError } from '../store/fenced-error.js';
+import { type ClaimedRun, FencedError } from '../store/row/claimed-run.js';
 import { GraphProcess, type GoneWith } from './graph-process.js';
 
 /** Time for a host to stop a run; a graph that ignores its signal gets 5 s there. */

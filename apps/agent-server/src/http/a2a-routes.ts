@@ -1,35 +1,118 @@
+import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import { A2aError } from '../a2a/a2a-error.js';
-import type { Agent } from '../a2a/agents.js';
+import { buildCard10, buildHybridCard, type CardSecurity } from '../a2a/agent-card.js';
+import type { Agent, Agents } from '../a2a/agents.js';
 import { withHistory } from '../a2a/build-task.js';
-import { chooseMethod, wireOfVersion } from '../a2a/choose-wire.js';
-import { idOf, parseEnvelope, type RpcId } from '../a2a/envelope.js';
+import { a2aErrorOf, chooseMethod, renderError, renderResult, wireOfVersion } from '../a2a/choose-wire.js';
+import { A2aError, idOf, parseEnvelope, type RpcId } from '../a2a/envelope.js';
 import { requireTalk } from '../a2a/graph-request.js';
 import { parseList, parseTask } from '../a2a/parameters.js';
-import { a2aErrorOf, renderError, renderResult } from '../a2a/render-error.js';
 import { renderTaskList } from '../a2a/task-list.js';
 import { TaskStream } from '../a2a/task-stream.js';
 import type { BegunTask, Caller, Tasks } from '../a2a/tasks.js';
 import { WIRE_03 } from '../a2a/wire-03.js';
 import { WIRE_10 } from '../a2a/wire-10.js';
 import type { Operation, Wire } from '../a2a/wire.js';
-import type { OutputReader } from '../run/run-reader.js';
+import { AuthRefusal } from '../authorization/auth-user.js';
+import type { OutputReader } from '../run/run-reading.js';
 import type { Sql } from '../store/sql.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
-import { AuthRefusal } from '../authorization/auth-refusal.js';
-import { authorize, authorizeRun, newThreadScopeOf } from './caller-scope.js';
-import { registerCardRoutes, versionOf, type CardParts } from './card-routes.js';
-import type { StreamParts } from './event-stream.js';
+import { authorize, authorizeRun, newThreadScopeOf, scopeOf } from './caller-scope.js';
+import { RpcEventStream, type StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
-import { pathPart } from './request-parts.js';
+import { publicUrlOf, type PublicUrlSettings } from './public-url.js';
+import { hasTag, pathPart, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
-import { RpcEventStream } from './rpc-event-stream.js';
 import { SlowAnswers } from './slow-answer.js';
+
+interface CardParts extends PublicUrlSettings {
+  readonly agents: Agents;
+  /** Authentication of callers, as cards describe it. */
+  readonly cardSecurity: CardSecurity | undefined;
+}
+
+/** Callers need a key for a card, so no cache but their own may keep it. */
+const CACHE_CONTROL = 'private, max-age=60';
+
+/** Both addresses of a card: the interface's, and the one that tools derive from the agent's URL. */
+function registerCardRoutes(app: FastifyInstance, parts: CardParts): void {
+  app.get('/.well-known/agent-card.json', access('assistants:read'), (request, reply) => {
+    const { assistant_id: id } = queryOf(request);
+    if (typeof id === 'string' && id !== '') return sendCard(parts, request, reply, id);
+    throw new PublicError('invalid', 'the query is not valid', [
+      { loc: ['query', 'assistant_id'], msg: 'must name an assistant', type: 'missing' },
+    ]);
+  });
+  app.get('/a2a/:assistant_id/.well-known/agent-card.json', access('assistants:read'), (request, reply) =>
+    sendCard(parts, request, reply, pathPart(request, 'assistant_id')),
+  );
+}
+
+async function sendCard(
+  parts: CardParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  assistantId: string,
+): Promise<unknown> {
+  const agent = await parts.agents.get(scopeOf(request), assistantId);
+  const { name, graph_id: graphId, updated_at: updatedAt } = agent.assistant;
+  if (!agent.canTalk)
+    throw new PublicError(
+      'not_found',
+      `Assistant ${name} has no agent card: the state of graph "${graphId}" has no "messages"`,
+    );
+  const baseUrl = publicUrlOf(request.headers, parts);
+  if (baseUrl === undefined)
+    throw new PublicError(
+      'unavailable',
+      'Agent card: the public URL of this server is not known; set AGENTPLANE_PUBLIC_URL',
+    );
+  const options = { baseUrl, security: parts.cardSecurity };
+  const build = isPure(request) ? buildCard10 : buildHybridCard;
+  const card = JSON.stringify(build(agent, options));
+  const etag = `"${createHash('sha256').update(card).digest('base64url').slice(0, 27)}"`;
+  void reply.headers({
+    etag,
+    vary: varyOf(reply, parts),
+    'cache-control': CACHE_CONTROL,
+    'last-modified': new Date(updatedAt).toUTCString(),
+  });
+  if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  return reply.type('application/json; charset=utf-8').send(card);
+}
+
+/**
+ * Returns true for clients of the newest form; a client with an unknown version gets the form that all can
+ * read.
+ */
+function isPure(request: FastifyRequest): boolean {
+  try {
+    return wireOfVersion(versionOf(request)).version === '1.0';
+  } catch (error) {
+    if (error instanceof A2aError) return false;
+    throw error;
+  }
+}
+
+/** Protocol version of the client, from a header or, where it cannot set one, from the query. */
+function versionOf(request: FastifyRequest): string | undefined {
+  const header = request.headers['a2a-version'];
+  const given = header ?? queryOf(request)['A2A-Version'];
+  return typeof given === 'string' ? given : undefined;
+}
+
+function varyOf({ raw }: FastifyReply, { publicUrl, trustsForwarded }: PublicUrlSettings): string {
+  const known = [raw.getHeader('vary') ?? []].flat().map(String);
+  const hosts = publicUrl
+    ? []
+    : ['Host', ...(trustsForwarded ? ['X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Prefix'] : [])];
+  return [...known, 'A2A-Version', ...hosts].join(', ');
+}
 
 export interface A2aRouteParts extends StreamParts, CardParts {
   readonly tasks: Tasks;

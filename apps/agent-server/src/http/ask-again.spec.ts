@@ -2,10 +2,9 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { FakeClock, waitFor } from '#lib/testing';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
-import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { AuthRefusal } from '../authorization/auth-user.js';
 import { EVERY_ROW, sqlFilter, type SqlFilter } from '../store/sql-filter.js';
-import { createThread } from '../store/thread/create-thread.js';
-import { patchThread } from '../store/thread/patch-thread.js';
+import { createThread, patchThread } from '../store/thread/change-thread.js';
 import { askAgain } from './ask-again.js';
 import { access } from './route-access.js';
 

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
-import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { AuthRefusal } from '../authorization/auth-user.js';
 import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { EVERY_ROW } from '../store/sql-filter.js';
-import { findThreadHead } from '../store/thread/find-thread-head.js';
+import { findThreadHead } from '../store/thread/threads.js';
 import { authorize } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 

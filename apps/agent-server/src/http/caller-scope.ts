@@ -1,12 +1,39 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
+import { PublicError } from '#lib/errors';
 import type { MutableJsonObject } from '#lib/json';
 import type { AuthUser } from '../authorization/auth-user.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { CallerScope } from '../store/scope.js';
 import { EVERY_ROW, type SqlFilter } from '../store/sql-filter.js';
-import { clientLeft } from './client-left.js';
 import { askedValue, runValue } from './asked-value.js';
 import type { Access } from './route-access.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Response that answers the request. */
+    response: ServerResponse | undefined;
+  }
+}
+
+const signals = new WeakMap<ServerResponse, AbortSignal>();
+
+/**
+ * Signal aborted once the client of a request has gone, or has its answer. Made only for requests that wait.
+ */
+function clientLeft({ response }: FastifyRequest): AbortSignal | undefined {
+  if (!response) return undefined;
+  const known = signals.get(response);
+  if (known) return known;
+  const left = new AbortController();
+  const abort = (): void =>
+    left.abort(new PublicError('bad_request', 'The client closed the connection before its turn came'));
+  // `close` comes once
+  if (response.closed) abort();
+  else response.once('close', abort);
+  signals.set(response, left.signal);
+  return left.signal;
+}
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { clientAddressOf } from './client-address.js';
+import { clientAddressOf } from './authentication.js';
 
 describe('clientAddressOf', () => {
   const addressOf = (forwarded: string | undefined, trusts: boolean): string | undefined =>

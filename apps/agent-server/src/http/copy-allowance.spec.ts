@@ -1,5 +1,5 @@
 import { FakeClock } from '#lib/testing';
-import { CopyAllowance } from './copy-allowance.js';
+import { CopyAllowance } from './thread-upkeep.js';
 
 const MEGABYTE = 1024 * 1024;
 const limits = { copyBytes: 10 * MEGABYTE, bytesAnHour: 30 * MEGABYTE };

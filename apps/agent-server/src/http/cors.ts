@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errorText, TerminalError } from '#lib/errors';
 import type { CorsSettings } from '#lib/graph-configuration';
+import { REASON } from '#lib/resources';
 
 /** Headers that SDKs in pages read. */
 const EXPOSED = ['content-location', 'location', 'x-pagination-next', 'x-pagination-total', 'x-request-id'];
@@ -26,7 +28,7 @@ export interface CorsPolicy {
  * @param agent `http.cors` of the agent
  * @param matches whether an origin matches the agent's pattern
  */
-export function corsPolicyOf(
+function corsPolicyOf(
   origins: readonly string[],
   agent?: CorsSettings,
   matches: (origin: string) => boolean = () => false,
@@ -105,4 +107,26 @@ export function allowOrigins(
     if (policy.maxAgeSeconds !== undefined) raw.setHeader('access-control-max-age', policy.maxAgeSeconds);
   }
   return isPreflight;
+}
+
+/**
+ * The policy of a server. Patterns are matched in linear time: any client may send an origin, and one that a
+ * backtracking engine takes seconds for would stop every stream.
+ * @throws TerminalError (`GraphLoadFailed`) for a pattern that cannot be used
+ */
+export async function loadCors(
+  origins: readonly string[],
+  agent: CorsSettings | undefined,
+): Promise<CorsPolicy> {
+  if (agent?.originPattern === undefined) return corsPolicyOf(origins, agent);
+  const { RE2JS } = await import('re2js');
+  try {
+    const pattern = RE2JS.compile(agent.originPattern);
+    return corsPolicyOf(origins, agent, (origin) => pattern.matches(origin));
+  } catch (error) {
+    throw new TerminalError(
+      REASON.graphLoadFailed,
+      `langgraph.json: "http": cors.allow_origin_regex cannot be used: ${errorText(error)}; look-around and back-references are not supported`,
+    );
+  }
 }

@@ -1,10 +1,140 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
-import { partsOf, sizeOf, type OutgoingFrame } from '../log/outgoing-frame.js';
-import { OUTPUT_LOST, type OutputReader } from '../run/run-reader.js';
+import { type OutgoingFrame, partsOf, sizeOf } from '../log/logged-event.js';
+import { OUTPUT_LOST, type OutputReader } from '../run/run-reading.js';
 import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
-import { LargeFrame } from './large-frame.js';
 import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
+
+/**
+ * A large frame that is sent in pieces as its client takes them. While the log holds the event, a reader in
+ * the middle of it costs only a position; a frame that the log has dropped is owed to this client alone.
+ * Pieces are copies: one of 64 KB at a connection would keep megabytes alive.
+ */
+export class LargeFrame {
+  readonly #parts: Buffer[];
+  readonly #size: number;
+  readonly #stopListening: (() => void) | undefined;
+  #owed = 0;
+  #offset = 0;
+
+  constructor(
+    frame: OutgoingFrame,
+    private readonly account: UnsentAnswer,
+  ) {
+    this.#parts = partsOf(frame);
+    this.#size = sizeOf(frame);
+    if (frame.of?.isKept) this.#stopListening = frame.of.onceDropped(() => this.#owe());
+    else this.#owe();
+  }
+
+  /** All of it was taken. */
+  get isDone(): boolean {
+    return this.#parts.length === 0;
+  }
+
+  /** The next bytes, up to a maximum. */
+  take(maxBytes: number): Buffer {
+    const pieces: Buffer[] = [];
+    let left = maxBytes;
+    while (left > 0) {
+      const [part] = this.#parts;
+      if (!part) break;
+      const piece = part.subarray(this.#offset, this.#offset + left);
+      pieces.push(piece);
+      left -= piece.length;
+      this.#offset += piece.length;
+      if (this.#offset < part.length) break;
+      this.#parts.shift();
+      this.#offset = 0;
+    }
+    if (this.isDone) this.close();
+    return Buffer.concat(pieces);
+  }
+
+  /** Nothing more of it is sent. */
+  close(): void {
+    this.#stopListening?.();
+    this.#parts.length = 0;
+    this.account.paid(this.#owed);
+    this.#owed = 0;
+  }
+
+  #owe(): void {
+    this.#owed = this.#size;
+    this.account.owe(this.#size);
+  }
+}
+
+/**
+ * Bytes that a connection is given at once; the rest stays in the log of the run, which all readers share.
+ */
+const MAX_RPC_AT_CONNECTION_BYTES = 256 * 1024;
+
+/** JSON texts as server-sent events without names. */
+export class RpcEventStream {
+  readonly #account: UnsentAnswer;
+  #cancelHeartbeat: () => void = () => undefined;
+  #isEnded = false;
+
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly parts: StreamParts,
+    /** Called when the client has taken something. */
+    private readonly onRoom: () => void,
+  ) {
+    this.#account = parts.unsent.open(response);
+    response.once('close', () => this.#cancelHeartbeat());
+  }
+
+  get hasRoom(): boolean {
+    return this.#account.bytes < MAX_RPC_AT_CONNECTION_BYTES;
+  }
+
+  /** True when everything was sent; the client may not have it yet. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Sends the head. */
+  begin(): void {
+    if (this.response.destroyed) return;
+    this.response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    });
+    this.response.flushHeaders();
+    this.#beatLater();
+  }
+
+  send(json: string): void {
+    if (this.response.destroyed || this.#isEnded) return;
+    this.#write(`data: ${json}\n\n`);
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#cancelHeartbeat();
+    if (!this.response.destroyed) this.response.end();
+  }
+
+  #write(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    this.#account.owe(bytes);
+    this.response.write(text, () => {
+      this.#account.paid(bytes);
+      this.onRoom();
+    });
+  }
+
+  #beatLater(): void {
+    this.#cancelHeartbeat = this.parts.clock.after(HEARTBEAT_MS, () => {
+      if (this.response.destroyed || this.#isEnded) return;
+      if (this.#account.bytes === 0) this.#write(': heartbeat\n\n');
+      this.#beatLater();
+    });
+  }
+}
 
 /** Comments that keep proxies and stall watchdogs content. */
 const HEARTBEAT_MS = 5_000;

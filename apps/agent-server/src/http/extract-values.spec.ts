@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { extractValues } from './extract-values.js';
+import { extractValues } from './search-answer.js';
 
 function extracted(thread: string, paths: Readonly<Record<string, string>>): string {
   const walk = extractValues(thread, paths);

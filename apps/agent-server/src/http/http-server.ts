@@ -20,25 +20,21 @@ import { type Logger, observeRequests, recordCuts, withLogFields } from '#lib/te
 import { postgresTrouble } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
-import type { Readiness } from '../start/readiness.js';
-import { AuthRefusal } from '../authorization/auth-refusal.js';
+import type { Readiness } from '../start/await-database.js';
+import { AuthRefusal, type AuthUser } from '../authorization/auth-user.js';
 import type { AppFront, Passed } from '../app-front/app-front.js';
-import type { AuthUser } from '../authorization/auth-user.js';
 import type { Authorization } from '../authorization/authorization.js';
-import type { KeyVerifier } from './authenticate.js';
-import { Authentication } from './authentication.js';
+import { Authentication, type KeyVerifier } from './authentication.js';
 import { authorizeRoute } from './caller-scope.js';
 import { BodyTurns, countBody, takeTurns } from './body-turns.js';
 import { chosenHeaders } from './caller-fields.js';
 import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
-import { withoutPrefix } from './mount-prefix.js';
+import { withoutPrefix } from './request-parts.js';
 import { type ProbeParts, registerProbe } from './probe-route.js';
-import type { Activity } from './activity.js';
-import type { OpenReplies } from './open-replies.js';
+import type { Activity, OpenReplies } from './open-replies.js';
 import { serveUpgrades, UPGRADES } from './socket-upgrades.js';
-import { access } from './route-access.js';
-import { disabledBy } from './route-groups.js';
+import { access, disabledBy } from './route-access.js';
 import type { UnsentOutput } from './unsent-output.js';
 
 /** Graph inputs carry documents and images. */

@@ -2,16 +2,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { inTurns, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
-import { isKnownVersion, renderInitialized } from '../mcp/initialize.js';
 import {
   CODE,
+  isKnownVersion,
   McpError,
   mcpError,
   mcpIdOf,
+  type McpMessage,
   mcpResult,
   mcpResultText,
   parseMessage,
-  type McpMessage,
+  renderInitialized,
 } from '../mcp/rpc.js';
 import {
   findTool,
@@ -25,10 +26,10 @@ import { parseRequestedRun } from '../run/requested-run.js';
 import type { RunResult } from '../log/event-log.js';
 import type { RunService, Submitted } from '../run/run-service.js';
 import { leftOf, type Scope } from '../store/scope.js';
-import { SMALL_BYTES } from '../store/small-text.js';
+import { SMALL_BYTES } from '../store/json-text.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
-import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { AuthRefusal } from '../authorization/auth-user.js';
 import { authorize, authorizeRun, newThreadScopeOf } from './caller-scope.js';
 import { type CorsPolicy, MAY_NOT_READ, refusedOrigin } from './cors.js';
 import type { StreamParts } from './event-stream.js';

@@ -9,7 +9,7 @@ import {
   isIdleToken,
   type RunLoad,
 } from '#lib/lifecycle';
-import type { Readiness } from '../start/readiness.js';
+import type { Readiness } from '../start/await-database.js';
 import { access } from './route-access.js';
 
 export interface ProbeParts {

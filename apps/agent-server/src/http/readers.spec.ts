@@ -9,7 +9,7 @@ import type { RunEvent } from '../stream/run-event.js';
 import type { Cut } from '#lib/http';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { UnsentOutput } from './unsent-output.js';
-import { WaitingReply } from './waiting-reply.js';
+import { WaitingReply } from './slow-answer.js';
 
 /** Text larger than a socket takes before its peer reads. */
 const MEGABYTES_10 = 'x'.repeat(10_000_000);

@@ -1,5 +1,5 @@
 import { DESCRIBED_ROUTES } from './description/described-routes.js';
-import { disabledBy } from './route-groups.js';
+import { disabledBy } from './route-access.js';
 
 const ALL = new Set(['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'ui'] as const);
 

@@ -1,32 +1,79 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { inTurns } from '#lib/json';
-import type { RunOutputs } from '../run/run-outputs.js';
-import type { RunReader } from '../run/run-reader.js';
-import { THREAD_MODES, ThreadReading, type ThreadReadingParts } from '../run/thread-reading.js';
-import { MAX_NAMES, parseInput } from '../run/request-shapes.js';
-import { parseOwnRun, parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
-import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
-import { RUN_FIELDS, runText } from '../store/row/run-row.js';
-import { listRuns } from '../store/run/list-runs.js';
-import type { Scope } from '../store/scope.js';
-import { getThreadHead } from '../store/thread/get-thread-head.js';
 import type { Logger } from '#lib/telemetry';
+import type { ReadFrom } from '../log/log-cursor.js';
+import { parsePosition } from '../log/position.js';
+import {
+  MAX_NAMES,
+  parseInput,
+  parseOwnRun,
+  parseRequestedRun,
+  type RequestedRun,
+} from '../run/requested-run.js';
+import type { RunOutputs } from '../run/run-outputs.js';
+import type { RunReader } from '../run/run-reading.js';
+import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
+import {
+  parseThreadPosition,
+  THREAD_MODES,
+  type ThreadFrom,
+  ThreadReading,
+  type ThreadReadingParts,
+} from '../run/thread-reading.js';
+import { RUN_FIELDS, runText } from '../store/row/run-row.js';
+import { listRuns } from '../store/run/runs.js';
+import type { Scope } from '../store/scope.js';
+import { getThreadHead } from '../store/thread/threads.js';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { askAgain } from './ask-again.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
-import { authorize, authorizeRun, scopeOf, newThreadScopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, newThreadScopeOf, scopeOf } from './caller-scope.js';
 import { registerCancelRoutes } from './cancel-routes.js';
+import { type EraseParts, eraseRun } from './erase-routes.js';
 import { EventStream, type StreamParts } from './event-stream.js';
-import { readFrom, threadReadFrom } from './read-from.js';
 import { hasPathPart, listOf, pageOf, pathId, queryOf, threadIdOf } from './request-parts.js';
-import { eraseRun, type EraseParts } from './erase-routes.js';
 import { access } from './route-access.js';
 import { asJson, jsonList } from './search-answer.js';
-import { WaitingReply } from './waiting-reply.js';
+import { WaitingReply } from './slow-answer.js';
+
+/** Values that clients send for everything that is kept. */
+const EVERYTHING = ['-1', '-', '0'];
+
+function lastEventId({ headers }: FastifyRequest): string {
+  const given = headers['last-event-id'];
+  return typeof given === 'string' ? given : '';
+}
+
+function unknownEvent(given: string, of: string): PublicError {
+  return new PublicError(
+    'bad_request',
+    `Last-Event-ID: "${given.slice(0, 80)}" is not the id of an event of ${of}; send the id of the last event received, or -1 for everything that is kept`,
+  );
+}
+
+/** Start of a reader of all runs of a thread. @throws PublicError `bad_request` */
+function threadReadFrom(request: FastifyRequest): ThreadFrom {
+  const given = lastEventId(request);
+  if (given === '') return 'now';
+  if (EVERYTHING.includes(given)) return 'kept';
+  const position = parseThreadPosition(given);
+  if (position) return position;
+  throw unknownEvent(given, 'a thread');
+}
+
+/** Start of a reader of a run's output. @throws PublicError `bad_request` */
+function readFrom(request: FastifyRequest): ReadFrom {
+  const given = lastEventId(request);
+  if (given === '') return { kind: 'now' };
+  if (EVERYTHING.includes(given)) return { kind: 'kept' };
+  const position = parsePosition(given);
+  if (position) return { kind: 'after', position };
+  throw unknownEvent(given, 'a run');
+}
 
 export interface RunRouteParts extends StreamParts, EraseParts, Pick<ThreadReadingParts, 'watch'> {
   readonly runs: RunService;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { MAX_GIVEN_LABELS, requireLabels, requirePlace } from '../memory/item-limits.js';
 import type { ItemStore } from '../memory/item-store.js';
-import { parseBody, parseInput } from '../run/request-shapes.js';
+import { parseBody, parseInput } from '../run/requested-run.js';
 import type { StoredItem } from '../store/row/item-row.js';
 import { scopeOf } from './caller-scope.js';
 import { isTrue, queryOf } from './request-parts.js';

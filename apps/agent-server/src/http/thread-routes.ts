@@ -3,37 +3,37 @@ import { z } from 'zod';
 import { inTurns, isJsonObject } from '#lib/json';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { isStateField, STATE_FIELDS } from '../protocol/state-selection.js';
+import { isStateField, STATE_FIELDS } from '../protocol/questions.js';
 import {
   checkpointShape,
+  command,
   document,
   identifier,
   MAX_NAMES,
   parseBody,
   parseInput,
   sizedFirst,
-} from '../run/request-shapes.js';
-import { command } from '../run/requested-run.js';
+} from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { CallerScope, Scope } from '../store/scope.js';
-import { THREAD_FIELDS, type ThreadField, type ThreadText } from '../store/row/thread-row.js';
-import type { ThreadTtl } from '../store/row/thread-ttl.js';
-import type { ThreadSearch } from '../store/row/thread-conditions.js';
+import {
+  THREAD_FIELDS,
+  type ThreadField,
+  type ThreadSearch,
+  type ThreadText,
+  type ThreadTtl,
+} from '../store/row/thread-row.js';
 import type { Sql } from '../store/sql.js';
-import { countThreads } from '../store/thread/count-threads.js';
-import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
-import { setThreadTtl } from '../store/ttl/set-thread-ttl.js';
-import { createThread } from '../store/thread/create-thread.js';
-import { patchThread } from '../store/thread/patch-thread.js';
-import { searchThreads, type ThreadPage } from '../store/thread/search-threads.js';
-import type { ThreadReader } from '../store/thread/thread-reader.js';
+import { countThreads, searchThreads, type ThreadPage } from '../store/thread/threads.js';
+import { findThreadTtl, setThreadTtl } from '../store/thread/thread-ttls.js';
+import { createThread, patchThread } from '../store/thread/change-thread.js';
+import type { ThreadReader } from '../store/thread/thread-writer.js';
 import { scopeOf } from './caller-scope.js';
 import { eraseThread, registerEraseRoutes, type EraseParts } from './erase-routes.js';
-import { extractedFields, extraction, extractValues } from './extract-values.js';
+import { asJson, extractedFields, extraction, extractValues, paginate } from './search-answer.js';
 import { isTrue, listOf, pageOf, pathId, pathText } from './request-parts.js';
-import { withMembers } from '../wire/with-members.js';
+import { withMembers } from '../wire/chosen-members.js';
 import { access } from './route-access.js';
-import { asJson, paginate } from './search-answer.js';
 import type { AskedThread, StateQuery, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 

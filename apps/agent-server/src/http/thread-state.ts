@@ -2,22 +2,29 @@ import { PublicError } from '#lib/errors';
 import { inTurns, isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
-import { configurableOf } from '../graph/configurable-of.js';
-import { keysOf, selectedState, type StateSelection } from '../protocol/state-selection.js';
-import { parseUpdated } from '../protocol/updated-state.js';
-import type { Questions, StatePlace, UpdateQuestion } from '../protocol/questions.js';
+import { configurableOf } from '../graph/runnable-graph.js';
+import {
+  keysOf,
+  parseUpdated,
+  type Questions,
+  selectedState,
+  type StatePlace,
+  type StateSelection,
+  type UpdateQuestion,
+} from '../protocol/questions.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { ThreadText } from '../store/row/thread-row.js';
-import { hasActiveRun } from '../store/run/has-active-run.js';
+import { hasActiveRun } from '../store/run/runs.js';
 import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findThreadHead, type ThreadHead } from '../store/thread/find-thread-head.js';
-import { findValues } from '../store/thread/find-values.js';
-import { getThread } from '../store/thread/get-thread.js';
-import { getThreadHead } from '../store/thread/get-thread-head.js';
-import { lockThread } from '../store/thread/lock-thread.js';
-import { removeThread } from '../store/thread/remove-thread.js';
-import { setThreadState } from '../store/thread/set-thread-state.js';
+import {
+  findThreadHead,
+  findValues,
+  getThread,
+  getThreadHead,
+  type ThreadHead,
+} from '../store/thread/threads.js';
+import { lockThread, removeThread, setThreadState } from '../store/thread/change-thread.js';
 import { chosenMembers } from '../wire/chosen-members.js';
 
 /** A thread that a caller asks for. */

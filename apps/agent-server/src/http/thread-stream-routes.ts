@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Admission } from '#lib/admission';
 import type { Logger } from '#lib/telemetry';
 import type { Scope } from '../store/scope.js';
-import { parseBody } from '../run/request-shapes.js';
+import { parseBody } from '../run/requested-run.js';
 import { ProtocolReading, type ProtocolReadingParts } from '../run/protocol-reading.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
@@ -15,14 +15,12 @@ import { asJson } from './search-answer.js';
 import { askAgain } from './ask-again.js';
 import { isUpgrade, openSocket } from './socket-upgrades.js';
 import type { WebSocket } from 'ws';
-import { CommandError } from './thread-stream/command-error.js';
+import { CommandError, renderSuccess } from './thread-stream/command-error.js';
 import { command, ThreadCommands, type Commander, type CommandParts } from './thread-stream/commands.js';
-import { renderSuccess } from './thread-stream/render-success.js';
 import { eventRequest, EventFilter } from './thread-stream/subscription.js';
 import type { EventAddress } from '../stream/thread-protocol.js';
 import { SocketCommands } from './thread-stream/socket-commands.js';
-import { ThreadFeed } from './thread-stream/thread-feed.js';
-import { ThreadFrames } from './thread-stream/thread-frames.js';
+import { ThreadFeed, ThreadFrames } from './thread-stream/thread-feed.js';
 import { ThreadSocket } from './thread-stream/thread-socket.js';
 
 export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<ProtocolReadingParts, 'outputs'> {

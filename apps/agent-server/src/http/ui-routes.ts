@@ -3,13 +3,11 @@ import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Assistants } from '../assistant/assistants.js';
-import { parseBody } from '../run/request-shapes.js';
-import { renderSnippet } from '../ui/render-snippet.js';
-import type { UiAssets } from '../ui/ui-assets.js';
+import { parseBody } from '../run/requested-run.js';
+import { renderSnippet, type UiAssets } from '../ui/ui-assets.js';
 import { authorize } from './caller-scope.js';
-import { hasTag } from './entity-tag.js';
+import { hasTag, pathPart, pathText, queryOf } from './request-parts.js';
 import { pageUrlOf, type PublicUrlSettings } from './public-url.js';
-import { pathPart, pathText, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
 
 /** The hash in an address names its content, which therefore never changes. */

@@ -1,5 +1,5 @@
-import type { Ranked } from '../store/item/rank-items.js';
-import { BestItems } from './best-items.js';
+import type { Ranked } from '../store/item/vectors.js';
+import { BestItems } from './nearest-items.js';
 
 describe('the best of many items', () => {
   function bestOf(items: readonly Ranked[], limit: number): Ranked[] {

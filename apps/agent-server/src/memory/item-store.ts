@@ -1,15 +1,17 @@
 import type { StoreTtl } from '#lib/graph-configuration';
 import type { JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
-import { getItem } from '../store/item/get-item.js';
-import { listItems } from '../store/item/list-items.js';
-import { listNamespaces, type NamespaceSearch } from '../store/item/list-namespaces.js';
-import { putItem } from '../store/item/put-item.js';
-import { refreshItems } from '../store/item/refresh-items.js';
-import { removeItem } from '../store/item/remove-item.js';
-import { searchItems } from '../store/item/search-items.js';
-import type { ItemPlace, StoredItem } from '../store/row/item-row.js';
-import type { ItemSearch } from '../store/row/item-search.js';
+import {
+  getItem,
+  listItems,
+  listNamespaces,
+  type NamespaceSearch,
+  putItem,
+  refreshItems,
+  removeItem,
+  searchItems,
+} from '../store/item/items.js';
+import type { ItemPlace, ItemSearch, StoredItem } from '../store/row/item-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import type { ItemIndex } from './item-index.js';

@@ -1,7 +1,7 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { sweepItems } from '../store/item/sweep-items.js';
+import { sweepItems } from '../store/item/items.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { Database } from '../store/database.js';
-import { putItem } from '../store/item/put-item.js';
+import { putItem } from '../store/item/items.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { sqlFilter } from '../store/sql-filter.js';

@@ -1,4 +1,4 @@
-import { textsAtPath } from './texts-at-path.js';
+import { textsAtPath } from './item-index.js';
 
 const value = {
   title: 'T',

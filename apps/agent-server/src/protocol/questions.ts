@@ -1,5 +1,73 @@
-import type { JsonObject } from '#lib/json';
-import type { StateSelection } from './state-selection.js';
+import { isJsonObject, type JsonObject, parseShort } from '#lib/json';
+
+/** The parts of a state on the wire. */
+export const STATE_FIELDS: readonly string[] = [
+  'values',
+  'next',
+  'tasks',
+  'metadata',
+  'created_at',
+  'checkpoint',
+  'parent_checkpoint',
+  'interrupts',
+];
+
+/** Names of parts, and `values.KEY` for one of the values; all of a state without any. */
+export type StateSelection = readonly string[];
+
+const OF_VALUES = 'values.';
+
+export function isStateField(name: string): boolean {
+  return STATE_FIELDS.includes(name) || (name.startsWith(OF_VALUES) && name.length > OF_VALUES.length);
+}
+
+/** The values that were requested individually. */
+export function keysOf(select: StateSelection): string[] {
+  return select.flatMap((name) => (name.startsWith(OF_VALUES) ? [name.slice(OF_VALUES.length)] : []));
+}
+
+/** The requested parts of a state. A value that the state does not have is left out. */
+export function selectedState(state: JsonObject, select: StateSelection | undefined): JsonObject {
+  if (!select || select.length === 0) return state;
+  const keys = keysOf(select);
+  const found = Object.entries(state).filter(([name]) => select.includes(name));
+  const { values } = state;
+  if (keys.length === 0 || select.includes('values')) return Object.fromEntries(found);
+  const chosen = isJsonObject(values) ? Object.entries(values).filter(([key]) => keys.includes(key)) : [];
+  return Object.fromEntries([['values', Object.fromEntries(chosen)], ...found]);
+}
+
+/** Limit of a checkpoint's names. */
+const MAX_HEAD_CHARS = 1024 * 1024;
+
+/** State after a change from outside. */
+export interface UpdatedState {
+  readonly checkpoint: JsonObject | null;
+  readonly hasNext: boolean;
+  /** JSON text of all values. */
+  readonly values: string;
+  /** JSON text of lists of questions, by the tasks that ask. */
+  readonly interrupts: string;
+}
+
+/** Large texts are on separate lines, so that printing them needs no parsing: JSON has no line ends. */
+export function renderUpdated({ values, interrupts, ...head }: UpdatedState): string {
+  return `${JSON.stringify(head)}\n${interrupts}\n${values}`;
+}
+
+export function parseUpdated(text: string): UpdatedState {
+  const headEnd = text.indexOf('\n');
+  const interruptsEnd = text.indexOf('\n', headEnd + 1);
+  const head = parseShort(text.slice(0, headEnd), MAX_HEAD_CHARS) as Pick<
+    UpdatedState,
+    'checkpoint' | 'hasNext'
+  >;
+  return {
+    ...head,
+    interrupts: text.slice(headEnd + 1, interruptsEnd),
+    values: text.slice(interruptsEnd + 1),
+  };
+}
 
 /** A state to read. The server has checked that the caller reaches the thread. */
 export interface StatePlace {

@@ -1,4 +1,4 @@
-import { wellFormed } from './well-formed.js';
+import { wellFormed } from './frame.js';
 
 describe('wellFormed', () => {
   it.each<[string, unknown, unknown]>([

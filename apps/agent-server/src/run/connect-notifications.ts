@@ -1,6 +1,6 @@
 import type { Notifications } from '#lib/postgres';
 import { parsePosition, type Position } from '../log/position.js';
-import { findCancel } from '../store/run/find-cancel.js';
+import { findCancel } from '../store/run/finish-run.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunFollower } from './run-follower.js';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { FakeClock, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { CoreUse } from './core-use.js';
+import { CoreUse } from './run-loads.js';
 
 const itOnLinux = process.platform === 'linux' ? it : it.skip;
 

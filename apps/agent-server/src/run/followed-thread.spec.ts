@@ -2,14 +2,13 @@ import type { Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, waitFor } from '#lib/testing';
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../testdata/store-fixture.js';
-import { LoggedEvent } from '../log/logged-event.js';
-import type { OutgoingFrame } from '../log/outgoing-frame.js';
+import { LoggedEvent, type OutgoingFrame } from '../log/logged-event.js';
 import { submitRun } from '../store/run/submit-run.js';
 import { Sql, type Statement } from '../store/sql.js';
-import { createThread } from '../store/thread/create-thread.js';
+import { createThread } from '../store/thread/change-thread.js';
 import { WORKER } from '../store/worker-scope.js';
 import { ProtocolReading, type ThreadEvent } from './protocol-reading.js';
-import type { Reading, RunReader } from './run-reader.js';
+import type { Reading, RunReader } from './run-reading.js';
 import { ThreadReading, type ThreadMode } from './thread-reading.js';
 import { ThreadWatch } from './thread-watch.js';
 

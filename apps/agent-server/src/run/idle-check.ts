@@ -1,5 +1,5 @@
 import type { IdleAnswer } from '#lib/lifecycle';
-import { findNextWork, type NextWork } from '../store/run/find-next-work.js';
+import { findNextWork, type NextWork } from '../store/run/run-load.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';

@@ -1,12 +1,9 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { sweepRunEvents } from '../store/event/sweep-run-events.js';
-import { FencedError } from '../store/fenced-error.js';
-import { listWornOutRuns } from '../store/lease/list-worn-out-runs.js';
-import { renewLeases } from '../store/lease/renew-leases.js';
-import { takeOverRuns } from '../store/lease/take-over-runs.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { sweepRunEvents } from '../store/event/run-events.js';
+import { type ClaimedRun, FencedError } from '../store/row/claimed-run.js';
+import { listWornOutRuns, renewLeases, takeOverRuns } from '../store/run/claim-runs.js';
 import { finishRun } from '../store/run/finish-run.js';
 import { serverLost } from '../store/row/server-lost.js';
 import type { ServerIdentity } from '../store/server-identity.js';

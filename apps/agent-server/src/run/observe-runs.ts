@@ -1,14 +1,37 @@
 import { metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
+import type { Outcome } from '../protocol/execution.js';
+import { countTraceErasures } from '../store/erasure/trace-erasures.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { countQueuedRuns } from '../store/run/run-load.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
-import { countTraceErasures } from '../store/erasure/count-trace-erasures.js';
-import { countQueuedRuns } from '../store/run/count-queued-runs.js';
 import { WORKER } from '../store/worker-scope.js';
-import type { Outcome } from '../protocol/execution.js';
-import { readEventLoop } from './observe-event-loop.js';
 import type { RunLogs } from './run-logs.js';
+
+/** Sampling interval, long enough that a graph which computes runs in between. */
+const SAMPLE_MS = 20;
+
+/** Lets a scrape read how busy this thread is. Nothing is measured between scrapes. @returns ends the reading */
+function readEventLoop(): () => void {
+  let before = performance.eventLoopUtilization();
+  const ends = [
+    metrics.eventLoopBusy.read(() => {
+      const now = performance.eventLoopUtilization();
+      const { utilization } = performance.eventLoopUtilization(now, before);
+      before = now;
+      return utilization;
+    }),
+    metrics.eventLoopLag.read(async () => {
+      const startedMs = systemClock.monotonicMs();
+      await systemClock.sleep(SAMPLE_MS);
+      return Math.max(0, systemClock.monotonicMs() - startedMs - SAMPLE_MS) / 1000;
+    }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
 
 type RunOutcome = 'success' | 'interrupted' | 'error' | 'timeout' | 'cancelled' | 'handed_back' | 'lost';
 

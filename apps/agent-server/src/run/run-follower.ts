@@ -3,18 +3,50 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { RunResult } from '../log/event-log.js';
 import { BEGINNING, earlier, isAfter, isNext, type Position } from '../log/position.js';
-import { findLastEvent } from '../store/event/find-last-event.js';
-import { readRunEvents } from '../store/event/read-run-events.js';
-import { watchRun } from '../store/event/watch-run.js';
+import { findLastEvent, readRunEvents, watchRun } from '../store/event/run-events.js';
 import { END, type StoredEvent } from '../store/row/run-event-row.js';
-import { listRunStates, type RunState } from '../store/run/list-run-states.js';
+import { listRunStates, type RunState } from '../store/run/runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunLog, RunLogs } from './run-logs.js';
-import { EarlyOutput } from './early-output.js';
 import { runResult } from './run-result.js';
 import type { Followed } from './worker.js';
+
+/** Limit per run; output beyond it is dropped and requested again once the reader reaches it. */
+const MAX_CHARS = 4 * 1024 * 1024;
+
+/** Live output of a run that arrived before the events preceding it: these come through the database. */
+class EarlyOutput {
+  #events: StoredEvent[] = [];
+  #chars = 0;
+
+  /** The oldest. */
+  get first(): StoredEvent | undefined {
+    return this.#events[0];
+  }
+
+  add(event: StoredEvent): void {
+    if (this.#chars > MAX_CHARS) return;
+    this.#chars += event.data.length;
+    this.#events.push(event);
+  }
+
+  /** Next event after a position, if it is here. Forgets the events that the position includes. */
+  takeNext(last: Position | undefined): StoredEvent | undefined {
+    if (last) while (this.first && !isAfter(this.first.position, last)) this.#shift();
+    const { first } = this;
+    if (!first) return undefined;
+    const isItsTurn = last ? isNext(first.position, last) : first.position.n === 0;
+    return isItsTurn ? this.#shift() : undefined;
+  }
+
+  #shift(): StoredEvent | undefined {
+    const event = this.#events.shift();
+    this.#chars -= event?.data.length ?? 0;
+    return event;
+  }
+}
 
 /** Milliseconds between two polls; a notification makes it poll at once. */
 const POLL_MS = 500;

@@ -1,10 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import type { RunLoad } from '#lib/lifecycle';
+import { statFields } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
-import { CoreUse } from './core-use.js';
-import { countRunLoad } from '../store/run/count-run-load.js';
+import { countRunLoad } from '../store/run/run-load.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
+
+/** Unit of times in `stat`: the kernel has the same value on every Linux. */
+const TICKS_PER_SECOND = 100;
+/** Shortest interval: a shorter one gives no meaningful average. */
+const SHORTEST_MS = 900;
+
+/**
+ * Cores that this program used, including its child processes and their children: graphs run in separate
+ * processes. Only Linux reports that; elsewhere it is this process alone.
+ */
+export class CoreUse {
+  #before: { readonly atMs: number; readonly seconds: number } | undefined;
+  #last: number | undefined;
+
+  constructor(private readonly clock: Pick<Clock, 'monotonicMs'>) {}
+
+  /** Average since the last call; undefined the first time. */
+  read(): number | undefined {
+    const now = { atMs: this.clock.monotonicMs(), seconds: secondsUsed() };
+    const before = this.#before;
+    if (before && now.atMs - before.atMs < SHORTEST_MS) return this.#last;
+    this.#before = now;
+    // the use of a process that ended is lost
+    if (before) this.#last = Math.max(0, (now.seconds - before.seconds) / ((now.atMs - before.atMs) / 1_000));
+    return this.#last;
+  }
+}
+
+function secondsUsed(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6 + descendantsOf(process.pid).reduce((sum, pid) => sum + secondsOf(pid), 0);
+}
+
+function descendantsOf(pid: number): readonly number[] {
+  const children = threadsOf(pid).flatMap((thread) =>
+    read(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
+  );
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}
+
+/** State, eleven more, user and system time. */
+function secondsOf(pid: number): number {
+  const fields = statFields(read(`/proc/${pid}/stat`));
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
+}
+
+/** Empty for a process that has ended. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
 
 /** Age up to which an answer is reused: any client may ask, as often as it likes. */
 const FRESH_MS = 1_000;

@@ -2,15 +2,13 @@ import { errorText } from '#lib/errors';
 import type { RunResult } from '../log/event-log.js';
 import type { ReadFrom } from '../log/log-cursor.js';
 import { BEGINNING } from '../log/position.js';
-import { markStreamed } from '../store/event/mark-streamed.js';
-import type { RunHead } from '../store/run/find-run-head.js';
+import { markStreamed } from '../store/event/run-events.js';
+import type { RunHead } from '../store/run/runs.js';
 import type { Scope } from '../store/scope.js';
 import { WORKER } from '../store/worker-scope.js';
-import { getRunHead } from './get-run-head.js';
+import { getRunHead, runResult } from './run-result.js';
 import type { RunLog } from './run-logs.js';
-import type { Reading, RunReader } from './run-reader.js';
-import { type ReadingParts, RunReading } from './run-reading.js';
-import { runResult } from './run-result.js';
+import { type Reading, type ReadingParts, type RunReader, RunReading } from './run-reading.js';
 import type { Worker } from './worker.js';
 
 export interface RunOutputsParts extends ReadingParts {

@@ -1,8 +1,26 @@
+import { PublicError } from '#lib/errors';
 import type { RunResult } from '../log/event-log.js';
 import type { RunError } from '../store/row/run-row.js';
+import { findRunHead, type RunHead } from '../store/run/runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findSmallValues } from '../store/thread/find-values.js';
+import { findSmallValues } from '../store/thread/threads.js';
+
+export function runNotFound(runId: string): PublicError {
+  return new PublicError('not_found', `Run ${runId} not found`);
+}
+
+/** @throws PublicError `not_found` */
+export async function getRunHead(
+  scope: Scope,
+  sql: Sql,
+  runId: string,
+  threadId: string | undefined,
+): Promise<RunHead> {
+  const head = await findRunHead(scope, sql, runId, threadId);
+  if (!head) throw runNotFound(runId);
+  return head;
+}
 
 /** Result for a waiter of a run that has ended: its error, or the values of its thread. */
 export async function runResult(

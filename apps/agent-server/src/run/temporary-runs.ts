@@ -1,12 +1,15 @@
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { Batch } from '../store/batch.js';
-import type { QueuedRun } from '../store/row/queued-run.js';
-import type { Acceptance } from '../store/row/run-end.js';
-import { TemporaryRow, type TemporarySubmission } from '../store/row/temporary-row.js';
-import { type CalledEnd, endCalledRun } from '../store/run/end-called-run.js';
-import { endTemporaryRuns, type TemporaryEnd } from '../store/run/end-temporary-runs.js';
-import { submitTemporaryRuns } from '../store/run/submit-temporary-runs.js';
+import { type QueuedRun, TemporaryRow, type TemporarySubmission } from '../store/row/submission.js';
+import type { Acceptance } from '../store/row/claimed-run.js';
+import {
+  type CalledEnd,
+  endCalledRun,
+  endTemporaryRuns,
+  type TemporaryEnd,
+} from '../store/run/finish-run.js';
+import { submitTemporaryRuns } from '../store/run/submit-run.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';

@@ -7,13 +7,12 @@ import {
   storeFixture,
   untilLocked,
 } from '../../testdata/store-fixture.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { RunInput } from '../store/row/run-input.js';
-import type { QueuedRun } from '../store/row/queued-run.js';
-import { cancelRun } from '../store/run/cancel-run.js';
+import { type ClaimedRun, RunInput } from '../store/row/claimed-run.js';
+import type { QueuedRun } from '../store/row/submission.js';
+import { cancelRun } from '../store/run/finish-run.js';
 import type { CallerScope, Scope } from '../store/scope.js';
 import { sqlFilter } from '../store/sql-filter.js';
-import { createThread } from '../store/thread/create-thread.js';
+import { createThread } from '../store/thread/change-thread.js';
 import { storedThread } from '../../testdata/stored-thread.js';
 import { WORKER } from '../store/worker-scope.js';
 import { TemporaryRuns } from './temporary-runs.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { isAfter, type Position } from '../log/position.js';
-import { lastSequenceOf, placeOf, positionOf, sequenceOf } from './thread-sequence.js';
+import { lastSequenceOf, placeOf, positionOf, sequenceOf } from './protocol-reading.js';
 
 const event = fc.record({
   place: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 2 ** 23 + 5 })),

@@ -3,9 +3,9 @@ import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
 import type { ReadFrom } from '../log/log-cursor.js';
 import type { LoggedEvent } from '../log/logged-event.js';
-import type { ThreadRun } from '../store/run/list-thread-runs.js';
+import type { ThreadRun } from '../store/run/runs.js';
 import type { Scope } from '../store/scope.js';
-import type { Reading } from './run-reader.js';
+import type { Reading } from './run-reading.js';
 import type { RunOutputs } from './run-outputs.js';
 import type { ThreadWatch } from './thread-watch.js';
 

@@ -3,15 +3,16 @@ import { type Logger, outsideScope, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { BEGINNING } from '../log/position.js';
 import { persevere } from '../store/persevere.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
-import type { WorkedRun } from '../store/row/worked-run.js';
-import type { Acceptance } from '../store/row/run-end.js';
-import { claimLimitedRuns, type RunLimits } from '../store/run/claim-limited-runs.js';
+import type { Acceptance, ClaimedRun, WorkedRun } from '../store/row/claimed-run.js';
+import {
+  claimLimitedRuns,
+  claimRuns,
+  handBackRuns,
+  readInput,
+  retryRun,
+  type RunLimits,
+} from '../store/run/claim-runs.js';
 import { serverLost } from '../store/row/server-lost.js';
-import { claimRuns } from '../store/run/claim-runs.js';
-import { handBackRuns } from '../store/run/hand-back-runs.js';
-import { readInput } from '../store/run/read-input.js';
-import { retryRun } from '../store/run/retry-run.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';

@@ -1,24 +1,53 @@
+import { createServer } from 'node:http';
 import { adoptEnvironment, inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import { claimAddress } from '#lib/held-sockets';
+import { formatNotReady } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { signingSecretsOf } from '#lib/webhook';
+import { signingSecretsOf } from '#lib/outbound';
 import type { AppFront } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { HandlerProcess } from '../authorization/handler-process.js';
 import type { ServerConfig } from '../config.js';
 import { redisSecrets } from '../fan-out/redis-places.js';
-import { readGraphFolder, type GraphFolder } from '../graph/graph-folder.js';
+import { type GraphFolder, readGraphFolder } from '../graph/graph-folder.js';
+import type { SpareHost } from '../hosting/child.js';
 import { GraphHosts } from '../hosting/graph-hosts.js';
 import { nodeHost, pythonHost } from '../hosting/host-program.js';
-import type { SpareHost } from '../hosting/start-child.js';
 import type { StateKeeper } from '../hosting/state-keeper.js';
 import type { LoadOrder } from '../protocol/messages.js';
 import type { UiAssets } from '../ui/ui-assets.js';
 import { SecretWords } from '../wire/secret-words.js';
-import { openLoadingDoor } from './loading-door.js';
 import type { ParentReports } from './parent-reports.js';
+
+/**
+ * Answers every request with 503 and the progress of the start, until the routes can answer: graphs are code
+ * of others, and one that hangs while it loads must not keep the server from reporting it.
+ * @param detail asked at each request
+ * @returns closes the server and its connections, and leaves the port to the routes
+ */
+async function openLoadingDoor(
+  { host, port }: { readonly host: string; readonly port: number },
+  detail: () => string,
+): Promise<() => Promise<void>> {
+  if (port === 0) return async () => undefined; // no client could find it
+  const server = createServer((_request, response) => {
+    response.writeHead(503, { 'content-type': 'application/json', connection: 'close' });
+    response.end(JSON.stringify(formatNotReady({ detail: detail() })));
+  });
+  server.on('connection', (socket) => socket.unref()); // no reason for the process to wait
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(claimAddress({ host, port }), resolve);
+  });
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+}
 
 export interface AgentLoadingOptions {
   readonly config: ServerConfig;

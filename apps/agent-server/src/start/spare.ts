@@ -10,9 +10,8 @@ import {
   type SpareLaunch,
 } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import { endOfChild } from '../hosting/end-of-child.js';
+import { endOfChild, type SpareHost, type StartedChild } from '../hosting/child.js';
 import { NODE_PROGRAM } from '../hosting/host-program.js';
-import type { SpareHost, StartedChild } from '../hosting/start-child.js';
 
 /** Descriptor of the channel that closes when the node dies. */
 const NODE_FD = 3;

@@ -12,8 +12,7 @@ import {
 import { ChatPromptTemplate } from '@langchain/core/prompts';
 import { DeltaSnapshot, MemorySaver } from '@langchain/langgraph-checkpoint';
 import fc from 'fast-check';
-import { TAG } from './encode-state.js';
-import { stateSerializer } from './state-serializer.js';
+import { stateSerializer, TAG } from './state-serializer.js';
 
 async function stored(value: unknown): Promise<unknown> {
   const [type, bytes] = await stateSerializer.dumpsTyped(value);

@@ -1,7 +1,210 @@
-import type { SerializerProtocol } from '@langchain/langgraph-checkpoint';
-import { decodeLibraryState } from './decode-library-state.js';
-import { decodeState } from './decode-state.js';
-import { encodeState } from './encode-state.js';
+import { DeltaSnapshot, isDeltaSnapshot, type SerializerProtocol } from '@langchain/langgraph-checkpoint';
+import { parseJson } from '#lib/json';
+import { buildMessage, isMessageClass, messageParts } from './message-class.js';
+
+/** The pairs of a stored list of entries; other items are left out. */
+function pairs(value: unknown): [unknown, unknown][] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((pair): pair is [unknown, unknown] => Array.isArray(pair) && pair.length === 2);
+}
+
+/**
+ * Key of the objects that represent values without JSON. Values of an agent or a caller cannot imitate one: a
+ * plain object with this key is written as its entries.
+ */
+export const TAG = '$ap';
+
+type Replacer = (this: unknown, key: string, value: unknown) => unknown;
+
+/** JSON representation of `raw`, or of `value`, which is `raw` after its own `toJSON`. */
+function represent(raw: unknown, value: unknown): unknown {
+  if (raw === undefined) return { [TAG]: 'undefined' };
+  if (typeof raw === 'bigint') return { [TAG]: 'bigint', value: raw.toString() };
+  if (typeof raw === 'number' && !Number.isFinite(raw)) return { [TAG]: 'number', value: String(raw) };
+  if (typeof raw === 'object' && raw !== null) return representObject(raw) ?? plain(value);
+  return plain(value);
+}
+
+function representObject(raw: object): unknown {
+  if (Array.isArray(raw)) return raw;
+  if (raw instanceof Uint8Array)
+    return {
+      [TAG]: 'bytes',
+      base64: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64'),
+    };
+  if (raw instanceof Map) return { [TAG]: 'map', entries: [...raw] };
+  if (raw instanceof Set) return { [TAG]: 'set', values: [...raw] };
+  if (raw instanceof RegExp) return { [TAG]: 'regexp', source: raw.source, flags: raw.flags };
+  if (raw instanceof Error) return { [TAG]: 'error', message: raw.message };
+  if (isDeltaSnapshot(raw) && !isPlain(raw)) return { [TAG]: 'delta', value: raw.value };
+  const message = isPlain(raw) ? undefined : messageParts(raw);
+  return message && { [TAG]: 'message', name: message.name, fields: Object.entries(message.fields) };
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function plain(value: unknown): unknown {
+  const isTagged = typeof value === 'object' && value !== null && Object.hasOwn(value, TAG);
+  return isTagged ? { [TAG]: 'object', entries: Object.entries(value) } : value;
+}
+
+const replacer: Replacer = function (key, value) {
+  return represent((this as Record<string, unknown>)[key], value);
+};
+
+/** Cuts objects that contain themselves at the repetition, as LangGraph's own serialiser does. */
+function cuttingReplacer(): Replacer {
+  const above: unknown[] = [];
+  return function (key, value) {
+    while (above.length > 0 && above.at(-1) !== this) above.pop();
+    if (typeof value === 'object' && value !== null && above.includes((this as Record<string, unknown>)[key]))
+      return '[Circular]';
+    const raw = (this as Record<string, unknown>)[key];
+    const represented = represent(raw, value);
+    if (typeof represented === 'object' && represented !== null) {
+      if (represented !== raw) above.push(raw);
+      above.push(represented);
+    }
+    return represented;
+  };
+}
+
+/**
+ * JSON of any value of a graph's state; equal values of JSON come back equal, whatever keys they have.
+ * @returns undefined for a value without any text: a function or a symbol by itself
+ */
+function encodeState(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, replacer);
+  } catch (error) {
+    // the only TypeError of JSON.stringify with these representations is a cycle
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, cuttingReplacer());
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const ESCAPED = '__lc_escaped__';
+
+/**
+ * Reads a value that LangGraph's own serialiser wrote, without the unsafe parts of that format: of `lc: 1`
+ * objects only messages are made again, of `lc: 2` objects only JavaScript's own classes, and every other one
+ * stays JSON. A stored object that names an unknown class therefore no longer makes its thread unreadable.
+ */
+function decodeLibraryState(text: string): unknown {
+  return revive(parseJson(text));
+}
+
+function revive(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(revive);
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === ESCAPED) return (value as Json)[ESCAPED];
+  const revived = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, revive(item)]));
+  if (revived.lc === 1) return reviveMessage(revived) ?? revived;
+  return revived.lc === 2 ? reviveOwn(revived) : revived;
+}
+
+function reviveMessage({ type, id, kwargs }: Json): object | undefined {
+  if (type !== 'constructor' || !Array.isArray(id) || typeof kwargs !== 'object' || kwargs === null)
+    return undefined;
+  const name = String(id.at(-1));
+  if (!isMessageClass(id.slice(0, -1).join('/'), name)) return undefined;
+  return buildMessage({ name, fields: { ...kwargs } });
+}
+
+function reviveOwn(record: Json): unknown {
+  if (record.type === 'undefined') return undefined;
+  if (record.type === 'delta_snapshot') return new DeltaSnapshot(record.value);
+  const { id, args } = record;
+  if (record.type !== 'constructor' || !Array.isArray(id) || !Array.isArray(args)) return record;
+  const [first, second]: unknown[] = args;
+  switch (id.join('/')) {
+    case 'Set':
+      return Array.isArray(first) ? new Set(first) : record;
+    case 'Map':
+      return Array.isArray(first) ? new Map(pairs(first)) : record;
+    case 'Uint8Array':
+      return Array.isArray(first) ? Uint8Array.from(first.map(Number)) : record;
+    case 'Error':
+      return new Error(String(first));
+    case 'RegExp':
+      return regularExpression(String(first), String(second)) ?? record;
+    default:
+      return record;
+  }
+}
+
+function regularExpression(source: string, flags: string): RegExp | undefined {
+  try {
+    return new RegExp(source, flags);
+  } catch {
+    return undefined;
+  }
+}
+
+type Tagged = Readonly<Record<string, unknown>>;
+
+/** Text of JSON back to the value of `encodeState`. No class outside a closed list is ever made from it. */
+function decodeState(text: string): unknown {
+  const value: unknown = parseJson(text);
+  // most values of a state have no tag at all
+  return text.includes(`"${TAG}"`) ? decode(value) : value;
+}
+
+function decode(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) value[at] = decode(value[at]);
+    return value;
+  }
+  for (const [key, item] of Object.entries(value)) setOwn(value, key, decode(item));
+  return Object.hasOwn(value, TAG) ? restore(value as Tagged) : value;
+}
+
+/** `__proto__` as a key of JSON is data like any other. */
+function setOwn(target: object, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  else (target as Record<string, unknown>)[key] = value;
+}
+
+/** Value of a tag; an unknown tag stays as it is. */
+function restore(tagged: Tagged): unknown {
+  const { [TAG]: tag, value, source, flags, message } = tagged;
+  switch (tag) {
+    case 'undefined':
+      return undefined;
+    case 'bigint':
+      return BigInt(String(value));
+    case 'number':
+      return Number(value);
+    case 'bytes':
+      return new Uint8Array(Buffer.from(String(tagged.base64), 'base64'));
+    case 'map':
+      return new Map(pairs(tagged.entries));
+    case 'set':
+      return new Set(Array.isArray(tagged.values) ? tagged.values : []);
+    case 'regexp':
+      return new RegExp(String(source), String(flags));
+    case 'error':
+      return new Error(String(message));
+    case 'delta':
+      return new DeltaSnapshot(value);
+    case 'object':
+      return Object.fromEntries(pairs(tagged.entries) as [string, unknown][]);
+    case 'message': {
+      const fields = Object.fromEntries(pairs(tagged.fields) as [string, unknown][]);
+      return buildMessage({ name: String(tagged.name), fields }) ?? fields;
+    }
+    default:
+      return tagged;
+  }
+}
 
 /** Type of the values that this serialiser writes. */
 const STATE = 'state';

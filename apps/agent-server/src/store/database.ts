@@ -2,8 +2,7 @@ import { boundedDocuments, migrate, openPool, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { MIGRATIONS } from './migrations.js';
-import { CHECKPOINTER_TABLES } from './schema/checkpointer-tables.js';
-import { SCHEMA } from './schema/schema-name.js';
+import { CHECKPOINTER_TABLES, SCHEMA } from './schema/checkpointer-tables.js';
 import { Sql } from './sql.js';
 
 /** Any constant: only servers of one deployment share a database. */

@@ -5,7 +5,7 @@ import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { Database } from './database.js';
 import { MIGRATIONS } from './migrations.js';
-import { SCHEMA } from './schema/schema-name.js';
+import { SCHEMA } from './schema/checkpointer-tables.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'silent');

@@ -1,25 +1,26 @@
 import type { Migration } from '#lib/postgres';
-import { CANCEL_RUN } from './functions/cancel-run.js';
-import { CLAIM_LIMITED_RUNS } from './functions/claim-limited-runs.js';
-import { CREATE_THREADS } from './functions/create-threads.js';
-import { FINISH_RUN } from './functions/finish-run.js';
-import { FINISH_RUNS } from './functions/finish-runs.js';
-import { REMOVE_THREAD } from './functions/remove-thread.js';
-import { READ_THREADS } from './functions/read-threads.js';
-import { REMOVE_THREADS } from './functions/remove-threads.js';
-import { SEARCHABLE } from './functions/searchable.js';
-import { SUBMIT_RUN } from './functions/submit-run.js';
-import { SUBMIT_RUNS } from './functions/submit-runs.js';
-import { ITEMS } from './schema/items.js';
-import { RUN_LOGS } from './schema/run-logs.js';
-import { CRONS } from './schema/crons.js';
-import { THREAD_TTLS } from './schema/thread-ttls.js';
-import { OWN_WEBHOOKS, WEBHOOKS } from './schema/webhooks.js';
-import { RUN_OUTLINES } from './schema/run-outlines.js';
-import { LARGE_ROWS } from './schema/large-rows.js';
-import { TASK_INDEX } from './schema/tasks.js';
-import { TRACE_ERASURES } from './schema/trace-erasures.js';
-import { CONTEXT_KEY } from './schema/context-key.js';
+import { CANCEL_RUN, CLAIM_LIMITED_RUNS, FINISH_RUN, FINISH_RUNS } from './functions/run-functions.js';
+import {
+  CREATE_THREADS,
+  READ_THREADS,
+  REMOVE_THREAD,
+  REMOVE_THREADS,
+  SEARCHABLE,
+} from './functions/thread-functions.js';
+import { SUBMIT_RUN, SUBMIT_RUNS } from './functions/submission-functions.js';
+import {
+  CONTEXT_KEY,
+  CRONS,
+  ITEMS,
+  LARGE_ROWS,
+  OWN_WEBHOOKS,
+  RUN_LOGS,
+  RUN_OUTLINES,
+  TASK_INDEX,
+  THREAD_TTLS,
+  TRACE_ERASURES,
+  WEBHOOKS,
+} from './schema/later-tables.js';
 
 const TABLES = `
 CREATE TABLE agentplane.assistants (

@@ -1,4 +1,4 @@
-import { createThread } from './thread/create-thread.js';
+import { createThread } from './thread/change-thread.js';
 import { storedThread } from '../../testdata/stored-thread.js';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { sqlFilter, type MetadataFilter, type SqlFilter } from './sql-filter.js';

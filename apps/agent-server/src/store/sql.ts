@@ -1,16 +1,25 @@
 import { PublicError } from '#lib/errors';
 import {
+  type Connection,
   inLimitedTransaction,
   inTransaction,
+  type Pool,
   sqlState,
   TimeLimitError,
-  type Connection,
-  type Pool,
 } from '#lib/postgres';
-import { NamedTurns } from './named-turns.js';
 import { leftOf, type Scope, type WorkerScope } from './scope.js';
 import { EVERY_ROW } from './sql-filter.js';
-import { Turns } from './turns.js';
+import { NamedTurns, Turns } from './turns.js';
+
+const UNIQUE_VIOLATION = '23505';
+
+/**
+ * Returns true when two servers met on one thread: the index that allows one run in progress refused the
+ * second.
+ */
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlState(error) === UNIQUE_VIOLATION;
+}
 
 /** One statement; with a name it is planned once for each connection. */
 export interface Statement {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { NamedTurns } from './named-turns.js';
+import { NamedTurns, Turns } from './turns.js';
 import type { Scope } from './scope.js';
 import { EVERY_ROW } from './sql-filter.js';
-import { Turns } from './turns.js';
 import { WORKER } from './worker-scope.js';
 
 const of = (caller?: string): Scope => ({ kind: 'caller', filter: EVERY_ROW, caller });

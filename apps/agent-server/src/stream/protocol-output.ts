@@ -2,9 +2,8 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { SecretWords } from '../wire/secret-words.js';
 import { wireJson } from '../wire/wire-value.js';
-import { LastState } from './last-state.js';
-import type { RunEvent } from './run-event.js';
-import type { RunOutput } from './run-output.js';
+import { LastState } from './stream-output.js';
+import type { RunEvent, RunOutput } from './run-event.js';
 import {
   eventNameOf,
   isChannel,

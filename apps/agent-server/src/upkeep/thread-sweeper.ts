@@ -3,16 +3,17 @@ import type { ThreadTtlSettings } from '#lib/graph-configuration';
 import { postgresTrouble } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { databaseTime } from '../store/cron/database-time.js';
-import { hasActiveRun } from '../store/run/has-active-run.js';
+import { databaseTime } from '../store/cron/due-crons.js';
+import { hasActiveRun } from '../store/run/runs.js';
 import type { Sql } from '../store/sql.js';
-import { lockThread } from '../store/thread/lock-thread.js';
-import { pruneThread } from '../store/thread/prune-thread.js';
-import { removeThread } from '../store/thread/remove-thread.js';
-import { claimExpiredThreads, type ExpiredThread } from '../store/ttl/claim-expired-threads.js';
-import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
-import { restThreadTtl } from '../store/ttl/rest-thread-ttl.js';
-import { setDefaultTtl } from '../store/ttl/set-default-ttl.js';
+import { lockThread, pruneThread, removeThread } from '../store/thread/change-thread.js';
+import {
+  claimExpiredThreads,
+  type ExpiredThread,
+  findThreadTtl,
+  restThreadTtl,
+  setDefaultTtl,
+} from '../store/thread/thread-ttls.js';
 import { WORKER } from '../store/worker-scope.js';
 
 const MS_PER_MINUTE = 60_000;

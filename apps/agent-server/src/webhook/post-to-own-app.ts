@@ -1,4 +1,4 @@
-import { answerOf, CALL_TIMEOUT_MS, renderFailure, type WebhookAnswer } from '#lib/webhook';
+import { answerOf, CALL_TIMEOUT_MS, renderFailure, type WebhookAnswer } from '#lib/outbound';
 import type { AuthUser } from '../authorization/auth-user.js';
 
 /** The agent's own HTTP app. */

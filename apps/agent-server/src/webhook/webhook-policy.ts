@@ -1,8 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { WebhookSettings } from '#lib/graph-configuration';
-import { type AddressGuard, hostOf, portOf } from '#lib/outbound';
+import { type AddressGuard, hostOf, judgeHosts, parseWebhookUrl, portOf } from '#lib/outbound';
 import type { Clock } from '#lib/time';
-import { judgeHosts, parseWebhookUrl } from '#lib/webhook';
 
 /** Limit per request: each is a question to name servers, asked on behalf of another client. */
 const MAX_HOSTS = 32;

@@ -1,26 +1,38 @@
-import { PLATFORM_VERSION } from '#lib/config';
-import { errorText } from '#lib/errors';
-import { inTurns, isJsonObject, membersOf, parseShort, valueAt, type JsonWalk } from '#lib/json';
-import type { AddressGuard } from '#lib/outbound';
-import { metrics, type Logger } from '#lib/telemetry';
+import { inheritedEnvironment, PLATFORM_VERSION } from '#lib/config';
+import { errorText, TerminalError } from '#lib/errors';
+import { webhookHeaders, type WebhookSettings, webhookVariables } from '#lib/graph-configuration';
+import { inTurns, isJsonObject, type JsonWalk, membersOf, parseShort, valueAt } from '#lib/json';
+import {
+  type AddressGuard,
+  postWebhook,
+  signatureHeaders,
+  signingSecretsOf,
+  webhookGuard,
+  webhookPauseMs,
+} from '#lib/outbound';
+import { REASON } from '#lib/resources';
+import { type Logger, metrics } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { postWebhook, signatureHeaders, webhookPauseMs } from '#lib/webhook';
 import type { AuthUser } from '../authorization/auth-user.js';
+import type { ServerConfig } from '../config.js';
+import type { Database } from '../store/database.js';
 import { withoutCaller } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
 import {
   claimWebhooks,
-  OWN_HOST,
   type DueWebhook,
+  OWN_HOST,
+  readWebhook,
+  settleWebhook,
+  sweepWebhooks,
   type WebhookPlaces,
-} from '../store/webhook/claim-webhooks.js';
-import { readWebhook, type WebhookTexts } from '../store/webhook/read-webhook.js';
-import { settleWebhook, type WebhookResult } from '../store/webhook/settle-webhook.js';
-import { sweepWebhooks } from '../store/webhook/sweep-webhooks.js';
+  type WebhookResult,
+  type WebhookTexts,
+} from '../store/webhook/webhooks.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { postToOwnApp, type OwnApp } from './post-to-own-app.js';
-import { isOwnPath } from './webhook-policy.js';
+import { type OwnApp, postToOwnApp } from './post-to-own-app.js';
+import { isOwnPath, WebhookPolicy } from './webhook-policy.js';
 
 /** Milliseconds between two looks without a notification. */
 const POLL_MS = 5_000;
@@ -284,4 +296,63 @@ function* told({ run, values }: WebhookTexts, sentAt: Date): JsonWalk<Told> {
   }
   const more = `"webhook_sent_at":${JSON.stringify(sentAt.toISOString())},"values":${values ?? 'null'}`;
   return { body: `{${[...members, more].join(',')}}`, caller };
+}
+
+interface WebhookParts {
+  readonly config: Pick<
+    ServerConfig,
+    'role' | 'webhookSecret' | 'webhookPrivateAddresses' | 'webhookRetrySeconds'
+  >;
+  readonly webhookSettings: WebhookSettings;
+  /** True when the agent has an HTTP app, in this process or in that of a server beside it. */
+  readonly hasApp: boolean;
+  /** HTTP app of the agent, when this server has it. */
+  readonly app: OwnApp | undefined;
+  readonly database: Database;
+  readonly secrets: SecretWords;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** @throws TerminalError `GraphLoadFailed` when a header names a variable that is not set */
+function headersOf(settings: WebhookSettings): Record<string, string> {
+  const names = webhookVariables(settings);
+  const variables = inheritedEnvironment(names);
+  const missing = names.filter((name) => variables[name] === undefined);
+  if (missing.length > 0)
+    throw new TerminalError(
+      REASON.graphLoadFailed,
+      `langgraph.json: "webhooks": headers name ${missing.join(', ')}, which is not set; set it for the deployment`,
+    );
+  return webhookHeaders(settings, variables);
+}
+
+/** Builds the policy that admits webhooks and the sender that calls them. */
+export function buildWebhooks(parts: WebhookParts): {
+  readonly policy: WebhookPolicy;
+  readonly sender: WebhookSender;
+} {
+  const { config, webhookSettings: settings, hasApp, app, database, secrets, clock, log } = parts;
+  const guard = webhookGuard({
+    allowPrivate: config.webhookPrivateAddresses,
+    advice: 'set RUN_WEBHOOK_PRIVATE_ADDRESSES=true for the deployment to allow these',
+  });
+  const headers = headersOf(settings);
+  if (Object.keys(headers).length > 0 && !settings.allowedDomains)
+    log.warn('webhooks.headers go to every URL that a caller names; set webhooks.url.allowed_domains');
+  return {
+    policy: new WebhookPolicy({ settings, guard, hasApp, clock }),
+    sender: new WebhookSender({
+      sql: database.sql,
+      guard,
+      secrets,
+      clock,
+      log,
+      app,
+      callsApp: config.role !== 'queue',
+      headers,
+      signingSecrets: signingSecretsOf(config.webhookSecret),
+      retryMs: config.webhookRetrySeconds * 1000,
+    }),
+  };
 }

@@ -1,10 +1,12 @@
-import { chooseAssistantVersion } from '../../src/store/assistant/choose-assistant-version.js';
-import { countAssistants } from '../../src/store/assistant/count-assistants.js';
-import { findAssistant } from '../../src/store/assistant/find-assistant.js';
-import { listAssistantVersions } from '../../src/store/assistant/list-assistant-versions.js';
-import { patchAssistant } from '../../src/store/assistant/patch-assistant.js';
-import { removeAssistant } from '../../src/store/assistant/remove-assistant.js';
-import { searchAssistants } from '../../src/store/assistant/search-assistants.js';
+import {
+  chooseAssistantVersion,
+  countAssistants,
+  findAssistant,
+  listAssistantVersions,
+  patchAssistant,
+  removeAssistant,
+  searchAssistants,
+} from '../../src/store/assistant/assistants.js';
 import { newId } from '../store-fixture.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
 

@@ -1,9 +1,11 @@
-import { changeCron } from '../../src/store/cron/change-cron.js';
-import { countCrons } from '../../src/store/cron/count-crons.js';
-import { findCron } from '../../src/store/cron/find-cron.js';
-import { removeCron } from '../../src/store/cron/remove-cron.js';
-import { removeCrons } from '../../src/store/cron/remove-crons.js';
-import { searchCrons } from '../../src/store/cron/search-crons.js';
+import {
+  changeCron,
+  countCrons,
+  findCron,
+  removeCron,
+  removeCrons,
+  searchCrons,
+} from '../../src/store/cron/crons.js';
 import { cronWith } from '../owned-rows.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
 

@@ -1,13 +1,14 @@
-import { countItems } from '../../src/store/item/count-items.js';
-import { getItem } from '../../src/store/item/get-item.js';
-import { listEmbeddedItems } from '../../src/store/item/list-embedded-items.js';
-import { listItems } from '../../src/store/item/list-items.js';
-import { listNamespaces } from '../../src/store/item/list-namespaces.js';
-import { readVectors } from '../../src/store/item/read-vectors.js';
-import { refreshItems } from '../../src/store/item/refresh-items.js';
-import { removeItem } from '../../src/store/item/remove-item.js';
-import { removeItems } from '../../src/store/item/remove-items.js';
-import { searchItems } from '../../src/store/item/search-items.js';
+import {
+  countItems,
+  getItem,
+  listItems,
+  listNamespaces,
+  refreshItems,
+  removeItem,
+  removeItems,
+  searchItems,
+} from '../../src/store/item/items.js';
+import { listEmbeddedItems, readVectors } from '../../src/store/item/vectors.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
 
 /** Statements about items. */

@@ -1,21 +1,21 @@
-import { eraseRunTrace, eraseThreadTraces } from '../../src/store/erasure/erase-traces.js';
-import { ThreadSubmission } from '../../src/store/row/thread-submission.js';
-import { cancelRun } from '../../src/store/run/cancel-run.js';
-import { findObstacle } from '../../src/store/run/find-obstacle.js';
-import { findRunHead } from '../../src/store/run/find-run-head.js';
-import { findRunPlace } from '../../src/store/run/find-run-place.js';
-import { findRun } from '../../src/store/run/find-run.js';
-import { hasActiveRun } from '../../src/store/run/has-active-run.js';
-import { listActiveRuns } from '../../src/store/run/list-active-runs.js';
-import { listRuns } from '../../src/store/run/list-runs.js';
-import { listTemporaryRuns } from '../../src/store/run/list-temporary-runs.js';
-import { listThreadRuns } from '../../src/store/run/list-thread-runs.js';
-import { removeRun } from '../../src/store/run/remove-run.js';
-import { removeTemporaryRun } from '../../src/store/run/remove-temporary-run.js';
-import { submitRun } from '../../src/store/run/submit-run.js';
-import { submitRuns } from '../../src/store/run/submit-runs.js';
-import { findWebhook } from '../../src/store/webhook/find-webhook.js';
-import { removeWebhook } from '../../src/store/webhook/remove-webhook.js';
+import { eraseRunTrace, eraseThreadTraces } from '../../src/store/erasure/trace-erasures.js';
+import { ThreadSubmission } from '../../src/store/row/submission.js';
+import { cancelRun } from '../../src/store/run/finish-run.js';
+import { findObstacle } from '../../src/store/run/claim-runs.js';
+import {
+  findRun,
+  findRunHead,
+  findRunPlace,
+  hasActiveRun,
+  listActiveRuns,
+  listRuns,
+  listTemporaryRuns,
+  listThreadRuns,
+  removeRun,
+  removeTemporaryRun,
+} from '../../src/store/run/runs.js';
+import { submitRun, submitRuns } from '../../src/store/run/submit-run.js';
+import { findWebhook, removeWebhook } from '../../src/store/webhook/webhooks.js';
 import { WORKER } from '../../src/store/worker-scope.js';
 import { queueing, serverOf, storedRun, type StoreFixture } from '../store-fixture.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';

@@ -1,9 +1,11 @@
-import { cancelWaitingTask } from '../../src/store/task/cancel-waiting-task.js';
-import { countTasks } from '../../src/store/task/count-tasks.js';
-import { findInputId } from '../../src/store/task/find-input-id.js';
-import { findRunStart } from '../../src/store/task/find-run-start.js';
-import { listTaskRuns } from '../../src/store/task/list-task-runs.js';
-import { listTasks } from '../../src/store/task/list-tasks.js';
+import {
+  cancelWaitingTask,
+  countTasks,
+  findInputId,
+  findRunStart,
+  listTaskRuns,
+  listTasks,
+} from '../../src/store/task/tasks.js';
 import type { CallerStatements } from './caller-statement.js';
 
 function taskSearch(assistantId: string) {

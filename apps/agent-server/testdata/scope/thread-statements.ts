@@ -1,25 +1,29 @@
-import { patchCheckpoint } from '../../src/store/checkpoint/patch-checkpoint.js';
-import { copyThread } from '../../src/store/thread/copy-thread.js';
-import { countThreads } from '../../src/store/thread/count-threads.js';
-import { findInterrupts } from '../../src/store/thread/find-interrupts.js';
-import { findThreadEnd } from '../../src/store/thread/find-thread-end.js';
-import { findThreadHead } from '../../src/store/thread/find-thread-head.js';
-import { findThread } from '../../src/store/thread/find-thread.js';
-import { findSmallValues, findValues } from '../../src/store/thread/find-values.js';
-import { getThreadHead } from '../../src/store/thread/get-thread-head.js';
-import { getThread } from '../../src/store/thread/get-thread.js';
-import { listThreadIds } from '../../src/store/thread/list-thread-ids.js';
-import { lockThread } from '../../src/store/thread/lock-thread.js';
-import { measureThread } from '../../src/store/thread/measure-thread.js';
-import { patchThread } from '../../src/store/thread/patch-thread.js';
-import { pruneThread } from '../../src/store/thread/prune-thread.js';
-import { readThreads } from '../../src/store/thread/read-threads.js';
-import { removeThread } from '../../src/store/thread/remove-thread.js';
-import { removeThreads } from '../../src/store/thread/remove-threads.js';
-import { searchThreads } from '../../src/store/thread/search-threads.js';
-import { setThreadState } from '../../src/store/thread/set-thread-state.js';
-import { findThreadTtl } from '../../src/store/ttl/find-thread-ttl.js';
-import { setThreadTtl } from '../../src/store/ttl/set-thread-ttl.js';
+import { patchCheckpoint } from '../../src/store/checkpoint/checkpoints.js';
+import {
+  copyThread,
+  lockThread,
+  patchThread,
+  pruneThread,
+  removeThread,
+  removeThreads,
+  setThreadState,
+} from '../../src/store/thread/change-thread.js';
+import {
+  countThreads,
+  findInterrupts,
+  findSmallValues,
+  findThread,
+  findThreadEnd,
+  findThreadHead,
+  findValues,
+  getThread,
+  getThreadHead,
+  listThreadIds,
+  measureThread,
+  readThreads,
+  searchThreads,
+} from '../../src/store/thread/threads.js';
+import { findThreadTtl, setThreadTtl } from '../../src/store/thread/thread-ttls.js';
 import { WORKER } from '../../src/store/worker-scope.js';
 import { newId, type StoreFixture } from '../store-fixture.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';

@@ -1,5 +1,5 @@
 import { errorText } from '#lib/errors';
-import { Tick } from '#lib/ticks';
+import { Tick } from '#lib/nest';
 import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';

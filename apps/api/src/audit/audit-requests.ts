@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
 import { ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
-import { clientAddress } from '../wire/client-address.js';
+import { clientAddress } from '../wire/origin-of.js';
 import { ignoredIn } from '../wire/speak-vocabulary.js';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
-import { webhookGuard } from '#lib/webhook';
+import { webhookGuard } from '#lib/outbound';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, CLOCK, HOMES, TRACE_STORE } from '../core/tokens.js';
 import type { Homes } from '../kubernetes/homes.js';

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Headers, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { BulkExports } from './bulk-exports.js';
 import {
   CreateDestinationRequest,
@@ -9,7 +9,13 @@ import {
   PatchDestinationRequest,
 } from './destination-request.js';
 import { Destinations } from './destinations.js';
-import { DestinationAnswer, ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
+import {
+  DestinationAnswer,
+  ExportAnswer,
+  ExportEstimateAnswer,
+  ExportRunAnswer,
+  LateRunsAnswer,
+} from './export-answer.js';
 import {
   CreateExportRequest,
   ExportsQuery,
@@ -17,7 +23,6 @@ import {
   PatchExportRequest,
   ScheduledRunsQuery,
 } from './export-request.js';
-import { LateRunsAnswer } from './late-runs-answer.js';
 import { RepeatKey } from './repeat-key.js';
 import { FromIgnored, FromWords } from '../wire/speak-vocabulary.js';
 import type { SentWords } from '../wire/vocabulary.js';

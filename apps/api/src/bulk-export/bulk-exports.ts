@@ -3,6 +3,7 @@ import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { isQueued, queuePositions, type RenderedExport, renderExport } from '#lib/export-plan';
 import { parseFilter } from '#lib/filter-language';
+import type { Draft } from '#lib/kube';
 import {
   ANNOTATION,
   type BulkExport,
@@ -14,17 +15,18 @@ import {
   LABEL,
   MANAGED_BY,
 } from '#lib/resources';
-import type { Draft } from '#lib/kube';
 import { type Clock, instantOf } from '#lib/time';
-import { type TraceStore } from '#lib/trace-store';
+import type { TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
+import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
 import { changeOf } from './change-export.js';
 import { type CheckedExport, checkExportRequest } from './check-export-request.js';
 import { makeContinuation } from './continue-export.js';
 import { isVendors, requireExportPlan } from './destinations.js';
-import type { ExportAnswer, ExportEstimateAnswer, ExportRunAnswer } from './export-answer.js';
+import type { ExportAnswer, ExportEstimateAnswer, ExportRunAnswer, LateRunsAnswer } from './export-answer.js';
 import { coveredWindows, EXPORT_DEFAULTS, exportFigures, renderEstimate } from './export-estimate.js';
+import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
 import {
   type CreateExportRequest,
   type ExportsQuery,
@@ -33,15 +35,21 @@ import {
   type PatchExportRequest,
   type ScheduledRunsQuery,
 } from './export-request.js';
-import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
 import type { ExportWebhooks } from './export-webhooks.js';
-import { type FormerExport, lateExportDraft, reportLateRuns } from './late-runs.js';
-import type { LateRunsAnswer } from './late-runs-answer.js';
-import type { KeyedExports, RepeatKey } from './repeat-key.js';
 import { inExportWords } from './export-words.js';
-import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
-import { isListed } from './is-listed.js';
+import { type FormerExport, lateExportDraft, reportLateRuns } from './late-runs.js';
 import { renderExportRun } from './render-export-run.js';
+import type { KeyedExports, RepeatKey } from './repeat-key.js';
+
+const FIELDS = ['status', 'bulk_export_destination_id', 'session_id', 'source_bulk_export_id'] as const;
+
+/** True when an export meets every condition of a list. */
+function isListed(answer: RenderedExport, query: ListedExportsQuery): boolean {
+  return FIELDS.every((field) => {
+    const wanted = query[field];
+    return wanted === undefined || answer[field]?.toLowerCase() === wanted.toLowerCase();
+  });
+}
 
 export interface ExportHomes {
   readonly exports: ResourceHome<BulkExport>;

@@ -5,12 +5,31 @@ import {
   type BulkExportDestination,
   type BulkExportSpec,
   exportWireStatus,
+  isDeleting,
   isFinishedExport,
 } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import { invalid } from '../wire/request-pipe.js';
-import { findDestination } from './find-destination.js';
 import type { PatchExportRequest } from './export-request.js';
+
+/**
+ * The destination that something is to be written to.
+ * @throws PublicError not_found, the same for missing and foreign ones; conflict for one that is being deleted
+ */
+export function findDestination(
+  destinations: Pick<ResourceHome<BulkExportDestination>, 'find'>,
+  namespace: string,
+  id: string,
+): BulkExportDestination {
+  const found = destinations.find(namespace, id.toLowerCase());
+  if (!found) throw new PublicError('not_found', `Destination with ID ${id.toLowerCase()} not found`);
+  if (isDeleting(found))
+    throw new PublicError(
+      'conflict',
+      `Destination with ID ${id.toLowerCase()} is being deleted; use another one`,
+    );
+  return found;
+}
 
 const ONE_OF = 'Give exactly one of status, paused, run_now, bulk_export_destination_id';
 

@@ -9,7 +9,7 @@ import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { isVendors, requireExportPlan } from './destinations.js';
-import { findDestination } from './find-destination.js';
+import { findDestination } from './change-export.js';
 import type { CreateExportRequest } from './export-request.js';
 import type { ExportWebhooks } from './export-webhooks.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DestinationTests, type PerformTest } from './destination-tests.js';
+import { DestinationTests, type PerformTest } from './destinations.js';
 
 const SETTINGS = {} as Parameters<PerformTest>[0];
 const USABLE = { kind: 'usable', canDelete: true, canRead: true } as const;

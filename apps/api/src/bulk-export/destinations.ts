@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { destinationUse } from '#lib/export-plan';
+import type { DestinationCheck, ObjectStoreSettings } from '#lib/object-store';
 import {
   ANNOTATION,
   type BulkExport,
@@ -20,18 +22,64 @@ import type { Clock } from '#lib/time';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
+import { renderReason } from '../wire/render-reason.js';
 import { invalid } from '../wire/request-pipe.js';
 import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
-import { renderReason } from '../wire/render-reason.js';
-import { DestinationTests } from './destination-tests.js';
-import type { DestinationAnswer, S3ArgumentsAnswer } from './export-answer.js';
-import { type ExportsQuery, MAX_LISTED } from './export-request.js';
 import type {
   CreateDestinationRequest,
   DestinationConfigRequest,
   DestinationCredentialsRequest,
   PatchDestinationRequest,
 } from './destination-request.js';
+import type { DestinationAnswer, S3ArgumentsAnswer } from './export-answer.js';
+import { type ExportsQuery, MAX_LISTED } from './export-request.js';
+
+/**
+ * Tests at a time, of all workspaces. Each looks names up, of which one process has 256 at a time for all of them, and may
+ * take half a minute.
+ */
+const MAX_TESTS = 64;
+
+const BUSY = 'testing the destination failed: too many tests are under way; try again';
+
+export type PerformTest = (
+  settings: ObjectStoreSettings,
+  bucket: string,
+  prefix: string | undefined,
+) => Promise<DestinationCheck>;
+
+/** Loaded when it is needed: the client takes 20 MB, and destinations are made rarely. */
+const testInEarnest: PerformTest = async (...given) => {
+  const { testDestination } = await import('#lib/object-store');
+  return testDestination(...given);
+};
+
+/** Tries destinations out, a share of all tests for each workspace. */
+export class DestinationTests {
+  /** Counts tests as it does bytes: one workspace alone has half of them. */
+  readonly #budget = new Admission({ capacity: MAX_TESTS, halves: true, refusal: BUSY });
+
+  constructor(private readonly perform: PerformTest = testInEarnest) {}
+
+  /** @throws PublicError too_many */
+  run(tenantId: string, ...given: Parameters<PerformTest>): Promise<DestinationCheck> {
+    return this.occupy(tenantId, () => this.perform(...given));
+  }
+
+  /**
+   * Takes a place for as long as `work` lasts, such as waiting for a test that another program makes.
+   * @throws PublicError too_many
+   */
+  async occupy<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const account = this.#budget.open(tenantId);
+    account.hold(1);
+    try {
+      return await work();
+    } finally {
+      account.keep(0);
+    }
+  }
+}
 
 const CREDENTIALS_REQUIRED =
   'credentials are missing: this workspace may not use those of the platform; ' +

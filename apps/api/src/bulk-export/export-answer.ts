@@ -1,10 +1,9 @@
-import type { RenderedExport } from '#lib/export-plan';
+import type { RenderedExport, RenderedSchedule, RenderedWebhook, WebhookState } from '#lib/export-plan';
 import type { ExportWireStatus } from '#lib/resources';
-import { ScheduleAnswer } from './schedule-answer.js';
-import { WebhookAnswer } from './webhook-answer.js';
 import {
   Answered,
   FLAG,
+  listOf,
   NUMBER,
   object,
   orNull,
@@ -17,6 +16,67 @@ import {
   WHOLE,
   words,
 } from '../wire/shape.js';
+
+/** Progress of a schedule, in the API. */
+class ScheduleAnswer implements RenderedSchedule {
+  @Answered(FLAG, 'Makes no exports while true; none of the windows that end meanwhile is skipped')
+  readonly paused: boolean;
+  @Answered(orNull(TIME), 'Start of the window whose export is made next')
+  readonly next_start_time: string | null;
+  @Answered(orNull(TIME), 'Its end, at which the export is made; rows are read ten minutes later')
+  readonly next_end_time: string | null;
+  @Answered(WHOLE, 'Windows that have ended and have no export yet') readonly windows_behind: number;
+  @Answered(WHOLE, 'Seconds since the end of the first of them; 0 when there is none')
+  readonly lag_seconds: number;
+  @Answered(WHOLE, 'Exports that it made and that have not ended') readonly unfinished_exports: number;
+}
+
+/** Progress of an export's webhook, in the API. */
+class WebhookAnswer implements RenderedWebhook {
+  @Answered(TEXT, 'Without its query') readonly url: string;
+  @Answered(FLAG, 'Whether calls are signed') readonly signed: boolean;
+  @Answered(
+    orNull(words(['PENDING', 'DELIVERED', 'FAILED'])),
+    'FAILED once calls are given up; null of a schedule, which calls nothing itself',
+  )
+  readonly status: WebhookState | null;
+  @Answered(WHOLE, 'Calls that were begun') readonly attempts: number;
+  @Answered(orNull(TIME)) readonly last_attempt_at: string | null;
+  @Answered(orNull(TIME), 'null while a call is in progress, and at the end')
+  readonly next_attempt_at: string | null;
+  @Answered(orNull(TIME)) readonly delivered_at: string | null;
+  @Answered(orNull(TEXT), 'Why the newest call that failed did') readonly last_error: string | null;
+}
+
+const COUNT =
+  'Runs that came or changed after the export had begun to read them; null where that is not known';
+const FIRST = 'Start time of the first of them';
+const LAST = 'Start time of the last of them';
+
+/** Late runs of a day of an export, on the wire. */
+export class LateDayAnswer {
+  @Answered(TIME, 'Inclusive') readonly start_time: string;
+  @Answered(TIME, 'Exclusive') readonly end_time: string;
+  @Answered(orNull(WHOLE), COUNT) readonly late_runs: number | null;
+  @Answered(orNull(TIME), FIRST) readonly first_start_time: string | null;
+  @Answered(orNull(TIME), LAST) readonly last_start_time: string | null;
+  @Answered(
+    orNull(words(['too_long', 'no_mark'])),
+    'Why late_runs is null: counting took too long; nothing says what the export has read, which an earlier version or another database made',
+  )
+  readonly unknown: 'too_long' | 'no_mark' | null;
+}
+
+/** Late runs of an export, on the wire. */
+export class LateRunsAnswer {
+  @Answered(UUID) readonly bulk_export_id: string;
+  @Answered(WHOLE, 'Of all days that were counted') readonly late_runs: number;
+  @Answered(FLAG, 'Whether every day was counted') readonly exact: boolean;
+  @Answered(orNull(TIME), FIRST) readonly first_start_time: string | null;
+  @Answered(orNull(TIME), LAST) readonly last_start_time: string | null;
+  @Answered(listOf(() => LateDayAnswer), 'By the time of their window')
+  readonly days: readonly LateDayAnswer[];
+}
 
 const STATUSES = [
   'CREATED',

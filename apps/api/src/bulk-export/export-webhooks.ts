@@ -1,10 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FieldProblem } from '#lib/errors';
 import { type Draft, isAlreadyExists } from '#lib/kube';
-import { type AddressGuard, hostOf } from '#lib/outbound';
+import { type AddressGuard, hostOf, judgeHosts, parseWebhookUrl, signingSecretsOf } from '#lib/outbound';
 import { ANNOTATION, type BulkExport, WEBHOOK_SECRET_KEY } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { judgeHosts, parseWebhookUrl, signingSecretsOf } from '#lib/webhook';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { ExportWebhookRequest } from './export-request.js';
 

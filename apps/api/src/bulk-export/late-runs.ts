@@ -14,7 +14,7 @@ import {
 } from '#lib/resources';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type { LateCount, TraceStore, UnknownLate } from '#lib/trace-store';
-import type { LateDayAnswer, LateRunsAnswer } from './late-runs-answer.js';
+import type { LateDayAnswer, LateRunsAnswer } from './export-answer.js';
 
 const UNKNOWN: Readonly<Record<UnknownLate, 'too_long' | 'no_mark'>> = {
   'too long': 'too_long',

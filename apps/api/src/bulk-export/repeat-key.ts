@@ -3,7 +3,7 @@ import { PublicError } from '#lib/errors';
 import { type Draft, isAlreadyExists } from '#lib/kube';
 import { ANNOTATION, type BulkExport } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
-import { parseIdempotencyKey } from '../wire/idempotency-key.js';
+import { parseIdempotencyKey } from '../wire/if-match.js';
 import type { FoundExport } from './export-history.js';
 
 function hashOf(value: unknown): string {

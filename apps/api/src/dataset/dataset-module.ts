@@ -6,7 +6,7 @@ import { AttachmentModule } from '../attachment/attachment-module.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
-import { TRACE_BODIES } from '../trace/trace-bodies.js';
+import { TRACE_BODIES } from '../trace/held-body.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { TraceModule } from '../trace/trace-module.js';
 import { DatasetRequests } from './dataset-requests.js';

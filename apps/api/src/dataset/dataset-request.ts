@@ -11,7 +11,7 @@ import {
   Uuid,
   Whole,
 } from '../wire/fields.js';
-import { asList } from '../wire/as-list.js';
+import { asList } from '../wire/shape.js';
 
 /** Maximum size of metadata and of a schema: a list answers a hundred datasets. */
 const MAX_OBJECT_BYTES = 65_536;

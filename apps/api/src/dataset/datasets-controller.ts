@@ -13,15 +13,26 @@ import {
 } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { formatInstant } from '#lib/time';
-import type { Dataset, DatasetVersion, TraceStore } from '#lib/trace-store';
+import { DATA_TYPES, type Dataset, type DatasetVersion, type TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { StoredAnswer } from '../trace/run-answer.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
+import {
+  Answered,
+  FLAG,
+  JSON_VALUE,
+  orNull,
+  TEXT,
+  textList,
+  TIME,
+  UUID,
+  WHOLE,
+  words,
+} from '../wire/shape.js';
 import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
-import { DatasetAnswer, DatasetVersionAnswer, DifferenceAnswer } from './dataset-answer.js';
 import {
   AsOfQuery,
   CreateDatasetRequest,
@@ -35,6 +46,37 @@ import {
   VersionsQuery,
 } from './dataset-request.js';
 import { DatasetRequests, parseAsOf } from './dataset-requests.js';
+
+/** A dataset on the wire. */
+class DatasetAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(TEXT) readonly name: string;
+  @Answered(orNull(TEXT)) readonly description: string | null;
+  @Answered(words(DATA_TYPES)) readonly data_type: string;
+  @Answered(JSON_VALUE) readonly inputs_schema_definition: unknown;
+  @Answered(JSON_VALUE) readonly outputs_schema_definition: unknown;
+  @Answered(JSON_VALUE) readonly metadata: unknown;
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME, 'When it or one of its examples was changed') readonly modified_at: string;
+  @Answered(WHOLE) readonly example_count: number;
+  @Answered(WHOLE, 'Experiments') readonly session_count: number;
+  @Answered(orNull(TIME), 'Of its experiments') readonly last_session_start_time: string | null;
+  @Answered(FLAG) readonly externally_managed: boolean;
+  @Answered(JSON_VALUE) readonly transformations: null;
+}
+
+class DatasetVersionAnswer {
+  @Answered(TIME) readonly as_of: string;
+  @Answered(textList(), '`latest` among them for the newest one') readonly tags: readonly string[];
+}
+
+/** Ids of examples. */
+class DifferenceAnswer {
+  @Answered(textList('uuid')) readonly examples_modified: readonly string[];
+  @Answered(textList('uuid')) readonly examples_added: readonly string[];
+  @Answered(textList('uuid')) readonly examples_removed: readonly string[];
+}
 
 const TAKEN = 'There is another one of that name';
 

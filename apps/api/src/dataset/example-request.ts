@@ -1,8 +1,7 @@
 import { Transform, Type } from 'class-transformer';
 import { QueryFlag } from '../wire/query-flag.js';
 import { Flag, Text, TextList, Uuid, Whole } from '../wire/fields.js';
-import { JSON_VALUE, Perhaps } from '../wire/shape.js';
-import { asList } from '../wire/as-list.js';
+import { asList, JSON_VALUE, Perhaps } from '../wire/shape.js';
 import { AsOfQuery, MOST_NAMED } from './dataset-request.js';
 import { EXAMPLE_FIELDS } from './render-example.js';
 

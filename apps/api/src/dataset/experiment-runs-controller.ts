@@ -3,21 +3,102 @@ import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
-import type { PublicError } from '#lib/errors';
-import { FromCaller } from '../tenancy/caller.js';
+import { PublicError } from '#lib/errors';
 import { AnswerBudget } from '../core/answer-budget.js';
+import { FromCaller } from '../tenancy/caller.js';
 import { RUN_FIELDS } from '../trace/render-run.js';
-import { fieldsOfSelects } from '../trace/run-fields-v2.js';
+import { fieldsOfSelects, SELECTS } from '../trace/run-fields-v2.js';
 import { Described } from '../wire/described.js';
+import { Flag, FreeObject, Text, TextList, Uuid, Whole } from '../wire/fields.js';
 import { jsonList } from '../wire/json-list.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
-import { invalid } from '../wire/request-pipe.js';
-import { ExampleWithRunsAnswer, ExperimentRunsPageAnswer } from './example-answer.js';
-import { ExperimentRunsPageRequest, ExperimentRunsRequest } from './experiment-runs-request.js';
-import { ExperimentRuns } from './experiment-runs.js';
-import { parseOffset, renderOffset } from './offset-cursor.js';
 import { AskedOrigin } from '../wire/origin-of.js';
+import { PathId } from '../wire/query-flag.js';
+import { invalid } from '../wire/request-pipe.js';
+import { MOST_NAMED } from './dataset-request.js';
+import { ExampleWithRunsAnswer, ExperimentRunsPageAnswer } from './example-answer.js';
+import { ExperimentRuns } from './experiment-runs.js';
+
+const CURSOR = /^o(\d{1,10})$/;
+
+/** The page that begins behind so many items of a list that only grows at its end. */
+function renderOffset(offset: number): string {
+  return Buffer.from(`o${offset}`).toString('base64url');
+}
+
+/** @throws PublicError bad_request */
+function parseOffset(cursor: string | null | undefined): number {
+  if (!cursor) return 0;
+  const [, offset] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (offset !== undefined && Number(offset) < 2 ** 31) return Number(offset);
+  throw new PublicError('bad_request', 'cursor is none that a page was answered with; begin without one');
+}
+
+const MOST_EXPERIMENTS = 10;
+const PAGE = 100;
+const USUAL_PAGE = 20;
+
+/** Body of `POST /datasets/{dataset_id}/runs`. */
+class ExperimentRunsRequest {
+  @TextList({
+    required: true,
+    minSize: 1,
+    maxSize: MOST_EXPERIMENTS,
+    about: 'Ids of experiments of the dataset',
+  })
+  session_ids: string[];
+
+  @Whole({ min: 1, max: PAGE, fallback: PAGE, about: 'Most examples' })
+  limit?: number | null;
+
+  @Whole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Examples to skip' })
+  offset?: number | null;
+
+  @FreeObject({ about: 'By the id of an experiment: filters that its runs meet, all of them' })
+  filters?: object | null;
+
+  @Flag({ about: 'Taken and without effect: inputs and outputs are always whole' })
+  preview?: boolean | null;
+
+  @Uuid({ about: 'Not supported: comparisons of experiments are not kept' })
+  comparative_experiment_id?: string | null;
+}
+
+/** Body of `POST /api/v2/datasets/{dataset_id}/experiment-runs`. */
+class ExperimentRunsPageRequest {
+  @TextList({
+    required: true,
+    minSize: 1,
+    maxSize: MOST_EXPERIMENTS,
+    about: 'Ids of experiments of the dataset',
+  })
+  experiment_ids: string[];
+
+  @TextList({ maxSize: MOST_NAMED, about: 'Ids of examples; all of the dataset without them' })
+  example_ids?: string[] | null;
+
+  @FreeObject({ about: 'By the id of an experiment: filters that its runs meet, all of them' })
+  filters?: object | null;
+
+  @TextList({
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
+    about: 'Fields of the runs to answer; ID alone when absent',
+  })
+  selects?: string[] | null;
+
+  @Text({ maxLength: 200, about: 'next_cursor of the page before' })
+  cursor?: string | null;
+
+  @Whole({ min: 1, max: PAGE, fallback: USUAL_PAGE, about: 'Most examples of a page' })
+  page_size?: number | null;
+
+  @FreeObject({ about: 'Not supported: examples come in the order in which they were made' })
+  sort?: object | null;
+
+  @Uuid({ about: 'Not supported: comparisons of experiments are not kept' })
+  comparative_experiment_id?: string | null;
+}
 
 /** Examples of a page. */
 const MOST = 100;

@@ -8,7 +8,7 @@ import { AnswerBudget } from '../core/answer-budget.js';
 import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { DeploymentEvents } from './deployment-events.js';
 import { EventList } from './event-answer.js';
 import { EventsQuery } from './event-query.js';

@@ -15,8 +15,7 @@ import type { Pod } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { invalid } from '../wire/request-pipe.js';
 import { RestingTurns } from '../kubernetes/resting-turns.js';
-import { type LogsQuery, parseSince } from './log-query.js';
-import type { LogRecord } from './log-record.js';
+import { type LogRecord, type LogsQuery, parseSince } from './log-query.js';
 import {
   buildSelectionOf,
   findLogged,

@@ -7,7 +7,7 @@ import { AnswerBudget } from '../core/answer-budget.js';
 import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { LogEntries, type LogKind } from './log-entries.js';
 import { LogEntriesAnswer, LogEntriesRequest } from './log-entry.js';
 import type { LogTarget } from './logged-pods.js';

@@ -9,10 +9,9 @@ import { AnswerBudget } from '../core/answer-budget.js';
 import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { DeploymentLogs } from './deployment-logs.js';
-import { LogsQuery } from './log-query.js';
-import { formatFor, JSON_LINES, type LogFormat, type LogRecord, PLAIN_TEXT } from './log-record.js';
+import { formatFor, JSON_LINES, type LogFormat, type LogRecord, LogsQuery, PLAIN_TEXT } from './log-query.js';
 import type { LogTarget } from './logged-pods.js';
 
 /** Each holds connections to the Kubernetes API and to nodes for as long as it follows. */

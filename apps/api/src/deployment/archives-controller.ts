@@ -13,7 +13,7 @@ import { Described } from '../wire/described.js';
 import { leaving } from '../wire/leaving.js';
 import { Operation } from '../wire/operation.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { Answered, TEXT, textMap } from '../wire/shape.js';
 import { Deployments } from './deployments.js';
 import { MAX_ARCHIVE_BYTES, UploadedArchives, type UploadPlace } from './source-archives.js';
@@ -46,7 +46,7 @@ export class UploadPlaceAnswer implements UploadPlace {
 }
 
 /** Login of a registry. */
-export class PushTokenAnswer {
+class PushTokenAnswer {
   @Answered(TEXT) readonly token: string;
   @Answered(TEXT) readonly registry_url: string;
 }

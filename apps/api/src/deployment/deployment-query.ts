@@ -1,8 +1,7 @@
 import { Transform } from 'class-transformer';
 import { Choice, Text, TextList } from '../wire/fields.js';
-import { QueryFlag } from '../wire/query-flag.js';
+import { PageQuery, QueryFlag } from '../wire/query-flag.js';
 import { REVISION_STATUSES } from './deployment-answer.js';
-import { PageQuery } from '../wire/page.js';
 import { bothWords } from '../wire/vocabulary.js';
 
 function asList({ value }: { value: unknown }): unknown {

@@ -11,7 +11,7 @@ import {
   type SourceRevisionConfig,
 } from '#lib/resources';
 import type { TenantHome } from '../tenancy/workspaces.js';
-import { fromWire } from '../wire/case.js';
+import { fromWire } from '../wire/shape.js';
 import { SLEEPING_TYPES } from '../wire/words.js';
 import type {
   CreateDeploymentRequest,

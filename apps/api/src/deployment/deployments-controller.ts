@@ -1,23 +1,39 @@
 import {
   Body,
+  type CallHandler,
   Controller,
   Delete,
+  type ExecutionContext,
   Get,
   Headers,
   HttpCode,
+  Inject,
+  type NestInterceptor,
   Patch,
   Post,
   Query,
   UseInterceptors,
 } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Observable, tap } from 'rxjs';
 import type { Caller } from '#lib/auth';
+import { type FieldSurroundings, ignoredFields, ignoredText } from '#lib/manifests';
+import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { PathId } from '../wire/path-id.js';
-import { IfMatch } from '../wire/if-match.js';
+import { Described } from '../wire/described.js';
+import { entityTag, IfMatch } from '../wire/if-match.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/query-flag.js';
+import { fromWire, snakeCase } from '../wire/shape.js';
+import { addWarning, FromWords } from '../wire/speak-vocabulary.js';
+import { ourWord, type SentWords } from '../wire/vocabulary.js';
 import {
   DeletionAnswer,
   DeploymentAnswer,
   DeploymentPage,
+  isDeploymentAnswer,
   RevisionAnswer,
   RevisionPage,
 } from './deployment-answer.js';
@@ -34,13 +50,62 @@ import {
 } from './deployment-request.js';
 import { DeploymentRevisions } from './deployment-revisions.js';
 import { Deployments } from './deployments.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
-import { FromWords } from '../wire/speak-vocabulary.js';
-import type { SentWords } from '../wire/vocabulary.js';
+import { leftOutText } from './render-deployment.js';
 import { RepeatedRequest } from './repeated-request.js';
-import { TagDeployments } from './tag-deployments.js';
-import { WarnOfIgnoredFields } from './warn-of-ignored-fields.js';
+
+/** Puts the header `ETag` on answers with a deployment, for `If-Match` of the next change. */
+class TagDeployments implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
+    return next.handle().pipe(
+      tap((answer) => {
+        if (!isDeploymentAnswer(answer)) return;
+        void context.switchToHttp().getResponse<FastifyReply>().header('etag', entityTag(answer.generation));
+      }),
+    );
+  }
+}
+
+const READS = new Set(['GET', 'HEAD']);
+
+/**
+ * Names fields that drive nothing in the header `Warning` of what answers a change with the deployment, as API servers of
+ * Kubernetes warn: `299 - "TEXT"`.
+ */
+class WarnOfIgnoredFields implements NestInterceptor {
+  readonly #surroundings: FieldSurroundings;
+
+  constructor(
+    @Inject(API_CONFIG)
+    { agentDatabaseImage, addresses }: Pick<ApiConfig, 'agentDatabaseImage' | 'addresses'>,
+  ) {
+    this.#surroundings = {
+      databases: agentDatabaseImage === undefined ? 'shared' : 'own',
+      runsProcesses: addresses === 'loopback',
+    };
+  }
+
+  intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
+    const http = context.switchToHttp();
+    if (READS.has(http.getRequest<FastifyRequest>().method)) return next.handle();
+    return next.handle().pipe(
+      tap((answer) => {
+        const warning = isDeploymentAnswer(answer) ? warningOf(answer, this.#surroundings) : '';
+        if (warning !== '') addWarning(http.getResponse<FastifyReply>(), warning);
+        const leftOut = isDeploymentAnswer(answer) ? leftOutText(answer.left_out_secrets) : '';
+        if (leftOut !== '') addWarning(http.getResponse<FastifyReply>(), leftOut);
+      }),
+    );
+  }
+}
+
+function warningOf({ source, source_config }: DeploymentAnswer, here: FieldSurroundings): string {
+  const { resource_spec, ...config } = source_config;
+  const sourceConfig: SourceConfig = { ...fromWire(config), resourceSpec: fromWire(resource_spec) };
+  const spec = { source: ourWord('source', source) as AgentDeploymentSpec['source'], sourceConfig };
+  // one that is named may be of another cluster, where images are pulled; the condition knows which it is
+  const surroundings = { ...here, runsProcesses: here.runsProcesses && !source_config.listener_id };
+  return ignoredText(ignoredFields(spec, surroundings), snakeCase);
+}
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',

@@ -21,13 +21,18 @@ import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { AgentRoutes } from '../route/agent-routes.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IfMatch } from '../wire/if-match.js';
+import { type Page, pageOf } from '../wire/query-flag.js';
+import { invalid } from '../wire/request-pipe.js';
 import { ourWord, rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
 import { SLEEPING_TYPES } from '../wire/words.js';
-import { pageOf, type Page } from '../wire/page.js';
-import { invalid } from '../wire/request-pipe.js';
 import type { DeletionAnswer, DeploymentAnswer } from './deployment-answer.js';
 import type { DeploymentsQuery } from './deployment-query.js';
-import type { CreateDeploymentRequest, PatchDeploymentRequest } from './deployment-request.js';
+import type {
+  CreateDeploymentRequest,
+  PatchDeploymentRequest,
+  SourceConfigRequest,
+  SourceRevisionConfigRequest,
+} from './deployment-request.js';
 import {
   buildSpec,
   immutableProblems,
@@ -41,12 +46,48 @@ import {
 import type { Integrations } from './integrations.js';
 import { namedObjectProblems } from './named-object-problems.js';
 import { renderDeployment, shownUrl, wireName } from './render-deployment.js';
-import { oneMachineProblems } from './one-machine-problems.js';
-import { newRevision, secretNameOf } from './new-revision.js';
-import type { UploadedArchives } from './source-archives.js';
 import type { RepeatedRequest } from './repeated-request.js';
 import { requireMatch } from './require-match.js';
-import { asking } from './superseded-revisions.js';
+import type { UploadedArchives } from './source-archives.js';
+import { asking, newRevision, secretNameOf } from './superseded-revisions.js';
+
+interface Asked {
+  readonly source_config?: Pick<SourceConfigRequest, 'resource_spec'> | null | undefined;
+  readonly source_revision_config?: Pick<SourceRevisionConfigRequest, 'image_uri'> | null | undefined;
+}
+
+/** Images that a node of processes has or may be given; all others would have to be pulled. */
+const OF_THIS_MACHINE = /^(local|agentplane)\//;
+
+/** Volumes that the storage of a cluster provides. */
+const OF_CLUSTERS = ['persistentVolumeClaim', 'nfs', 'csi'] as const;
+
+/**
+ * Problems of a request that asks for something that no node of processes can give: without these answers, a
+ * revision would be made that fails. Volumes that depend on the machine's limits are judged by its node.
+ */
+function oneMachineProblems(source: string, asked: Asked): readonly FieldProblem[] {
+  const image = asked.source_revision_config?.image_uri ?? undefined;
+  const isPulled = source === 'external_image' && image !== undefined && !OF_THIS_MACHINE.test(image);
+  return [
+    ...(isPulled ? [imageProblem(image)] : []),
+    ...(asked.source_config?.resource_spec?.volumes ?? []).flatMap((volume, index) =>
+      OF_CLUSTERS.filter((type) => (volume[type] ?? undefined) !== undefined).map((type) => ({
+        loc: ['body', 'source_config', 'resource_spec', 'volumes', index, type],
+        msg: `${type} is not supported on one machine, whose agents are processes; use emptyDir, configMap, secret or projected, or deploy on a cluster`,
+        type: 'value_error',
+      })),
+    ),
+  ];
+}
+
+function imageProblem(image: string): FieldProblem {
+  return {
+    loc: ['body', 'source_revision_config', 'image_uri'],
+    msg: `image ${image} cannot be pulled: agents of one machine are processes; add its folder with "agentplane image add NAME FOLDER" and use source internal_image, or name a listener of another cluster in source_config.listener_id`,
+    type: 'value_error',
+  };
+}
 
 /** The kinds that deployments are about. */
 export interface DeploymentHomes {

@@ -6,7 +6,7 @@ import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { IntegrationAnswer, IntegrationWebhookAnswer } from './integration-answer.js';
 import { CreateIntegrationRequest, PutWebhookRequest } from './integration-request.js';
 import { Integrations } from './integrations.js';

@@ -1,10 +1,10 @@
 import { Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { clientAddress } from '../wire/client-address.js';
+import { clientAddress } from '../wire/origin-of.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { HeardPushAnswer } from './integration-answer.js';
 import { PushHooks } from './push-hooks.js';
 

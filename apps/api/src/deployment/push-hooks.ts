@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import type { TokenBuckets, WrongKeys } from '#lib/http';
 import { isJsonObject, type JsonObject } from '#lib/json';
@@ -8,8 +8,94 @@ import { type AgentDeployment, ANNOTATION, isDeleting, keyOf, SECRETS } from '#l
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { parseBody } from '../wire/body-parsers.js';
-import { announcedPush, type AnnouncedPush, mayMove, repositoryName } from './announced-push.js';
-import { type HookHeaders, isSignedBy } from './hook-signature.js';
+
+/** A push that a git host announces. Its commit is ignored: the platform looks itself. */
+interface AnnouncedPush {
+  /** `refs/heads/main`. */
+  readonly ref: string;
+  /** Addresses of the repository, as `repositoryName` compares them. */
+  readonly repositories: ReadonlySet<string>;
+}
+
+const EVENT_HEADERS = [
+  'x-github-event',
+  'x-gitea-event',
+  'x-forgejo-event',
+  'x-gogs-event',
+  'x-gitlab-event',
+];
+const PUSHES = new Set(['push', 'push hook', 'system hook']);
+const ADDRESSES = ['clone_url', 'html_url', 'git_http_url', 'http_url', 'web_url', 'homepage'];
+
+/**
+ * The push to a branch that a hook announces; undefined for every other event, tags among them, and for a branch that was
+ * deleted.
+ * @param body JSON
+ */
+function announcedPush(headers: HookHeaders, body: JsonObject): AnnouncedPush | undefined {
+  const events = EVENT_HEADERS.map((name) => headers[name]).filter((event) => typeof event === 'string');
+  if (!events.some((event) => PUSHES.has(event.toLowerCase()))) return undefined;
+  const { ref, after, repository, project } = body;
+  if (typeof ref !== 'string' || !ref.startsWith('refs/heads/')) return undefined;
+  if (typeof after === 'string' && /^0+$/.test(after)) return undefined;
+  const repositories = [repository, project].filter(isJsonObject).flatMap((one) =>
+    ADDRESSES.map((name) => one[name])
+      .filter((address) => typeof address === 'string')
+      .flatMap((address) => repositoryName(address) ?? []),
+  );
+  return { ref, repositories: new Set(repositories) };
+}
+
+/**
+ * A repository regardless of the scheme, the login and the ending of its address; undefined for a text that
+ * is not an address.
+ */
+function repositoryName(address: string): string | undefined {
+  if (!URL.canParse(address)) return undefined;
+  const { host, pathname } = new URL(address);
+  // without the look back, each slash of a path of a megabyte of them would begin a search
+  return `${host.toLowerCase()}${pathname.replace(/(?<!\/)\/+$/, '').replace(/\.git$/, '')}`;
+}
+
+/** True when a push to `ref` may move the branch that a deployment names; the default branch may be any. */
+function mayMove(repoRef: string | undefined, ref: string): boolean {
+  return (
+    repoRef === undefined ||
+    repoRef === 'HEAD' ||
+    ref === `refs/heads/${repoRef.replace(/^refs\/heads\//, '')}`
+  );
+}
+
+/** Headers of a request, by their names in lower case. */
+type HookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * True when a git host that knows the secret sent this body: GitHub and Forgejo sign it
+ * (`X-Hub-Signature-256`), as Gitea does (`X-Gitea-Signature`, `X-Forgejo-Signature`, `X-Gogs-Signature`);
+ * GitLab shows the secret itself (`X-Gitlab-Token`).
+ * @param body as it came: a body that was parsed and printed again has another signature
+ */
+function isSignedBy(secret: string, headers: HookHeaders, body: Buffer): boolean {
+  const token = headers['x-gitlab-token'];
+  if (typeof token === 'string' && isSame(token, secret)) return true;
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  const isOf = (name: string, prefix = ''): boolean => {
+    const given = headers[name];
+    return typeof given === 'string' && isSame(given.toLowerCase(), prefix + signature);
+  };
+  return (
+    isOf('x-hub-signature-256', 'sha256=') ||
+    isOf('x-gitea-signature') ||
+    isOf('x-forgejo-signature') ||
+    isOf('x-gogs-signature')
+  );
+}
+
+/** Compares in constant time, lengths included. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
 
 const DELIVERY_HEADERS = [
   'x-github-delivery',

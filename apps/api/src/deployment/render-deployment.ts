@@ -18,12 +18,11 @@ import {
 } from '#lib/resources';
 import { parseJson } from '#lib/json';
 import { buildInput } from '#lib/manifests';
-import { toWire } from '../wire/case.js';
+import { toWire } from '../wire/shape.js';
 import { wordFor } from '../wire/vocabulary.js';
 import { renderReason } from '../wire/render-reason.js';
 import type { DeploymentAnswer, RevisionAnswer, SourceConfigAnswer } from './deployment-answer.js';
-import { pendingRevision } from './pending-revision.js';
-import type { SupersededRevision } from './superseded-revisions.js';
+import { pendingRevision, type SupersededRevision } from './superseded-revisions.js';
 
 /** Absent fields of the wire are null. */
 const NO_SOURCE_CONFIG = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { type AgentDeployment, ANNOTATION } from '#lib/resources';
-import { parseIdempotencyKey } from '../wire/idempotency-key.js';
+import { parseIdempotencyKey } from '../wire/if-match.js';
 import type { CreateDeploymentRequest } from './deployment-request.js';
 
 function hashOf(...parts: readonly unknown[]): string {

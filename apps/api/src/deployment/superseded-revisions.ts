@@ -1,7 +1,32 @@
+import { randomUUID } from 'node:crypto';
 import { isJsonObject, parseJson } from '#lib/json';
-import { ANNOTATION, isUuid } from '#lib/resources';
-import type { AgentDeployment, RevisionRequest, SourceRevisionConfig } from '#lib/resources';
-import { pendingRevision } from './pending-revision.js';
+import {
+  type AgentDeployment,
+  ANNOTATION,
+  isUuid,
+  type RevisionRequest,
+  type SourceRevisionConfig,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { NewRevision } from './deployment-spec.js';
+
+/** The revision that was requested and is not made yet. */
+export function pendingRevision(deployment: AgentDeployment): RevisionRequest | undefined {
+  const { spec, status } = deployment;
+  return spec.revisionRequest && spec.revisionRequest.id !== status?.handledRevisionRequestId
+    ? spec.revisionRequest
+    : undefined;
+}
+
+/** A request for a revision: answers name it before the controller has made it. */
+export function newRevision(clock: Pick<Clock, 'now'>): NewRevision {
+  return { id: randomUUID(), at: clock.now().toISOString() };
+}
+
+/** Name of the Secret with the variables of a revision that is requested. */
+export function secretNameOf(deployment: string, revisionId: string): string {
+  return `${deployment}-secrets-${revisionId.slice(0, 8)}`;
+}
 
 /**
  * Revisions that were asked for and never made, because another was asked for before the controller had

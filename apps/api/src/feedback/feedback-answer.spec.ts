@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { heldBytes, renderFeedback } from './feedback-answer.js';
+import { heldBytes, renderFeedback } from './feedback-controller.js';
 
 const document = JSON.stringify({ text: 'é'.repeat(8_000) });
 const FEEDBACK = {

@@ -1,5 +1,5 @@
 import { Transform, Type } from 'class-transformer';
-import { asList } from '../wire/as-list.js';
+import { asList } from '../wire/shape.js';
 import {
   Choice,
   Decimal,

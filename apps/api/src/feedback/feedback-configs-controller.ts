@@ -1,19 +1,122 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
 import { parseJson } from '#lib/json';
 import { formatInstant } from '#lib/time';
-import type { FeedbackConfig } from '#lib/trace-store';
+import type { FeedbackConfig, TraceStore } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
+import { invalid } from '../wire/request-pipe.js';
 import { Answered, FLAG, JSON_VALUE, TEXT, TIME, UUID } from '../wire/shape.js';
 import {
   CreateFeedbackConfigRequest,
   DeleteFeedbackConfigQuery,
+  type FeedbackCategory,
+  type FeedbackConfigContent,
   FeedbackConfigsQuery,
   UpdateFeedbackConfigRequest,
 } from './feedback-config-request.js';
-import { FeedbackConfigurations } from './feedback-configurations.js';
+
+/** Configurations of feedback, as requests ask for them. */
+export class FeedbackConfigurations {
+  constructor(private readonly store: Pick<TraceStore, 'feedbackConfigs'>) {}
+
+  /** @throws PublicError bad_request when the key has another one; forbidden, invalid */
+  async create(tenantId: string, request: CreateFeedbackConfigRequest): Promise<FeedbackConfig> {
+    const { feedback_key: key, is_lower_score_better: isLower } = request;
+    if (request.is_enforced === true)
+      throw refused('is_enforced', 'enforced configurations are not supported; leave it out');
+    const content = contentOf(request.feedback_config);
+    const made = await this.store.feedbackConfigs.ensure(tenantId, {
+      key,
+      config: JSON.stringify(content),
+      isLowerScoreBetter: isLower ?? false,
+    });
+    const isSame =
+      isDeepStrictEqual(parseJson(made.config), parseJson(JSON.stringify(content))) &&
+      (isLower ?? made.isLowerScoreBetter) === made.isLowerScoreBetter;
+    if (isSame) return made;
+    throw new PublicError(
+      'bad_request',
+      `Feedback config already exists: the key ${key} has another one; change that, or use another key`,
+    );
+  }
+
+  list(tenantId: string, query: FeedbackConfigsQuery): Promise<readonly FeedbackConfig[]> {
+    const { key: keys, name_contains: keyContains, limit, offset } = query;
+    if (query.is_enforced === true) return Promise.resolve([]);
+    return this.store.feedbackConfigs.list(tenantId, { keys, keyContains, limit, offset });
+  }
+
+  /** @throws PublicError not_found, invalid */
+  async update(tenantId: string, request: UpdateFeedbackConfigRequest): Promise<FeedbackConfig> {
+    const { feedback_key: key, id, is_lower_score_better: isLower } = request;
+    const changed = await this.store.feedbackConfigs.update(tenantId, key, (found) => {
+      if (id && id.toLowerCase() !== found.id) throw missing(`with ID ${id}`);
+      const content = changedContent(request, parseJson(found.config) as FeedbackConfigContent);
+      return { config: content && JSON.stringify(content), isLowerScoreBetter: isLower ?? undefined };
+    });
+    if (changed) return changed;
+    throw missing(key);
+  }
+
+  /** @throws PublicError not_found, invalid */
+  async delete(tenantId: string, { feedback_key: key, id }: DeleteFeedbackConfigQuery): Promise<void> {
+    if ((key === undefined) === (id === undefined))
+      throw invalid([
+        {
+          loc: ['query', 'feedback_key'],
+          msg: 'Either feedback_key or id should be given',
+          type: 'value_error',
+        },
+      ]);
+    const which = key === undefined ? { id: id ?? '' } : { key };
+    if (!(await this.store.feedbackConfigs.delete(tenantId, which))) throw missing(key ?? `with ID ${id}`);
+  }
+}
+
+/** Content of the configuration after the change. @throws PublicError invalid */
+function changedContent(
+  { feedback_config: given, add_categories: added, remove_categories: removed }: UpdateFeedbackConfigRequest,
+  found: FeedbackConfigContent,
+): FeedbackConfigContent | undefined {
+  const before = given ?? found;
+  if (!added && !removed) return given ? contentOf(given) : undefined;
+  const name = added ? 'add_categories' : 'remove_categories';
+  if (before.type !== 'categorical') throw refused(name, 'the configuration is not categorical');
+  const kept = (before.categories ?? []).filter(({ value }) => !removed?.includes(value));
+  return contentOf({ ...before, categories: [...kept, ...(added ?? [])] }, name);
+}
+
+/** @throws PublicError invalid */
+function contentOf(content: FeedbackConfigContent, name = 'feedback_config'): FeedbackConfigContent {
+  const { type, min, max, categories } = content;
+  if (typeof min === 'number' && typeof max === 'number' && min > max)
+    throw refused(name, 'min should not be greater than max');
+  if (type === 'categorical') checkCategories(categories ?? [], name);
+  return content;
+}
+
+function checkCategories(categories: readonly FeedbackCategory[], name: string): void {
+  if (categories.length < 2) throw refused(name, 'a categorical configuration has two categories or more');
+  const values = categories.map(({ value }) => value);
+  const labels = categories.flatMap(({ label }) => label ?? []);
+  for (const [what, all] of [
+    ['value', values],
+    ['label', labels],
+  ] as const)
+    if (new Set<unknown>(all).size < all.length) throw refused(name, `two categories have the same ${what}`);
+}
+
+function missing(which: string): PublicError {
+  return new PublicError('not_found', `Feedback config ${which} not found`);
+}
+
+function refused(name: string, msg: string): PublicError {
+  return invalid([{ loc: ['body', name], msg, type: 'value_error' }]);
+}
 
 /** A configuration of feedback on the wire. */
 export class FeedbackConfigAnswer {

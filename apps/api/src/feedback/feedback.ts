@@ -4,8 +4,7 @@ import { isUuid } from '#lib/resources';
 import type { FeedbackChange, StoredFeedback, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import type { CreateFeedbackRequest, FeedbackQuery, UpdateFeedbackRequest } from './feedback-request.js';
-import { mayChangeFeedback } from './may-change-feedback.js';
-import { instant, jsonText, newFeedback } from './read-feedback.js';
+import { instant, jsonText, mayChangeFeedback, newFeedback } from './feedback-parts.js';
 
 /** Feedback of the runs that a caller's key reaches. */
 export class Feedback {

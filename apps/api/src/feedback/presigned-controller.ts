@@ -7,7 +7,7 @@ import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { askedOrigin, originOf } from '../wire/origin-of.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { RequestPipe } from '../wire/request-pipe.js';
 import { PresignedFeedback } from './presigned-feedback.js';
 import {

@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { TokenBuckets } from '#lib/http';
-import type { Clock } from '#lib/time';
-import { parseInstant } from '#lib/time';
+import { type Clock, parseInstant } from '#lib/time';
 import type { NewFeedbackToken, TraceStore } from '#lib/trace-store';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
-import { mayChangeFeedback } from './may-change-feedback.js';
-import { jsonText } from './read-feedback.js';
+import { jsonText, mayChangeFeedback } from './feedback-parts.js';
 import type { TokenFeedbackRequest, TokenRequest } from './token-request.js';
 
 const DEFAULT_SECONDS = 3 * 3600;

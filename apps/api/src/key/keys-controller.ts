@@ -1,17 +1,16 @@
-import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Module, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import type { TraceStore } from '#lib/trace-store';
+import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { KeyAnswer, NewKeyAnswer } from './key-answer.js';
-import { PathKeyId } from './path-key-id.js';
-import { CreateKeyRequest, KeysQuery } from './key-request.js';
-import { Keys } from './keys.js';
+import { CreateKeyRequest, KeyAnswer, Keys, KeysQuery, NewKeyAnswer, PathKeyId } from './keys.js';
 
 /** API keys of the caller's workspace. */
 @Described(({ ApiTags }) => ApiTags('API keys'))
 @Controller('api/v1/api-key')
-export class KeysController {
+class KeysController {
   constructor(private readonly keys: Keys) {}
 
   @Get()
@@ -38,3 +37,16 @@ export class KeysController {
     return this.keys.revoke(caller.tenantId, id);
   }
 }
+
+/** API keys of a workspace. */
+@Module({
+  controllers: [KeysController],
+  providers: [
+    {
+      provide: Keys,
+      inject: [TRACE_STORE],
+      useFactory: (store: TraceStore) => new Keys(store.apiKeys, () => store.databaseTime()),
+    },
+  ],
+})
+export class KeyModule {}

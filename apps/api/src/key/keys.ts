@@ -1,10 +1,61 @@
-import type { Caller } from '#lib/auth';
+import { Param, type PipeTransform } from '@nestjs/common';
+import { type Caller, CHOSEN_SCOPES, type ChosenScope, KEY_SCOPES, type KeyScope } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import type { ApiKeyRecord, ApiKeys } from '#lib/trace-store';
 import { parseInstant } from '#lib/time';
+import type { ApiKeyRecord, ApiKeys } from '#lib/trace-store';
+import { Choice, Text, Time } from '../wire/fields.js';
+import { QueryFlag } from '../wire/query-flag.js';
 import { invalid } from '../wire/request-pipe.js';
-import type { CreateKeyRequest } from './key-request.js';
-import type { KeyAnswer, NewKeyAnswer } from './key-answer.js';
+import { Answered, orNull, TEXT, TIME, words } from '../wire/shape.js';
+
+const KEY_ID = /^[0-9A-Za-z]{1,100}$/;
+
+/** The id of an API key in the path; whatever cannot be one names no key. */
+export function PathKeyId(name: string): ParameterDecorator {
+  const pipe: PipeTransform = {
+    transform(value: unknown) {
+      if (typeof value === 'string' && KEY_ID.test(value)) return value;
+      throw new PublicError('not_found', 'Not Found');
+    },
+  };
+  return Param(name, pipe);
+}
+
+/** Body of `POST /api/v1/api-key`. */
+export class CreateKeyRequest {
+  @Text({ minLength: 1, maxLength: 200, about: 'Owner or purpose of the key' })
+  description?: string | null;
+
+  @Choice(CHOSEN_SCOPES, { about: 'What the key opens; by default the whole workspace' })
+  scope?: ChosenScope | null;
+
+  @Time({ about: 'When the key expires, in the future; by default never, or with the key that makes it' })
+  expires_at?: string | null;
+}
+
+/** Query of `GET /api/v1/api-key`. */
+export class KeysQuery {
+  @QueryFlag({ about: 'Answers revoked keys, too' })
+  include_revoked?: boolean;
+}
+
+/** An API key as it may be shown; the key itself is stored nowhere. */
+export class KeyAnswer {
+  @Answered(TEXT) readonly id: string;
+  @Answered(TEXT, 'Beginning of the key, to recognise it by') readonly short_key: string;
+  @Answered(TEXT, 'Owner or purpose') readonly description: string;
+  @Answered(words(KEY_SCOPES), 'What the key opens') readonly scope: KeyScope;
+  @Answered(orNull(TEXT), 'AgentDeployment whose own key it is') readonly deployment: string | null;
+  @Answered(TIME) readonly created_at: string;
+  @Answered(orNull(TIME), 'From then on the key is refused') readonly expires_at: string | null;
+  @Answered(orNull(TIME), 'To the minute') readonly last_used_at: string | null;
+  @Answered(orNull(TIME)) readonly revoked_at: string | null;
+}
+
+/** A key that was just made. */
+export class NewKeyAnswer extends KeyAnswer {
+  @Answered(TEXT, 'The key, in this answer only') readonly key: string;
+}
 
 const DEFAULT_DESCRIPTION = 'API key';
 

@@ -1,19 +1,26 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Module, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
+import { HOMES } from '../core/tokens.js';
+import type { Homes } from '../kubernetes/homes.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { PageQuery } from '../wire/page.js';
-import { PathId } from '../wire/path-id.js';
-import { FromWords } from '../wire/speak-vocabulary.js';
-import type { SentWords } from '../wire/vocabulary.js';
-import { Listeners } from './listeners.js';
+import { TenancyModule } from '../tenancy/tenancy-module.js';
+import { Workspaces } from '../tenancy/workspaces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { ListenerAnswer, ListenerPage } from './listener-answer.js';
-import { CreateListenerRequest, PatchListenerRequest } from './listener-request.js';
+import { PageQuery, PathId } from '../wire/query-flag.js';
+import { FromWords } from '../wire/speak-vocabulary.js';
+import type { SentWords } from '../wire/vocabulary.js';
+import {
+  CreateListenerRequest,
+  ListenerAnswer,
+  ListenerPage,
+  Listeners,
+  PatchListenerRequest,
+} from './listeners.js';
 
 @Described(({ ApiTags }) => ApiTags('Listeners (v2)'))
 @Controller('v2/listeners')
-export class ListenersController {
+class ListenersController {
   constructor(private readonly listeners: Listeners) {}
 
   @Get()
@@ -64,3 +71,17 @@ export class ListenersController {
     return this.listeners.delete(caller, id);
   }
 }
+
+/** Listeners of a workspace. */
+@Module({
+  imports: [TenancyModule],
+  controllers: [ListenersController],
+  providers: [
+    {
+      provide: Listeners,
+      inject: [HOMES, Workspaces],
+      useFactory: (homes: Homes, workspaces: Workspaces) => new Listeners(homes, workspaces),
+    },
+  ],
+})
+export class ListenerModule {}

@@ -5,11 +5,11 @@ import { placeNamespaces } from '#lib/manifests';
 import {
   type AgentDeployment,
   ANNOTATION,
+  CONDITION,
   DEFAULT_LISTENER,
   dnsLabel,
   idOf,
   isConditionTrue,
-  CONDITION,
   LABEL,
   type Listener,
   MANAGED_BY,
@@ -17,14 +17,130 @@ import {
   statusReason,
 } from '#lib/resources';
 import { wireName } from '../deployment/render-deployment.js';
+import { DNS_LABEL } from '../deployment/resource-spec-request.js';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
-import { pageOf, type Page, type PageQuery } from '../wire/page.js';
+import { Choice, Nested, Text, TextList } from '../wire/fields.js';
+import { type Page, pageOf, type PageQuery } from '../wire/query-flag.js';
 import { renderReason } from '../wire/render-reason.js';
 import { invalid } from '../wire/request-pipe.js';
+import {
+  Answered,
+  FLAG,
+  listOf,
+  object,
+  orNull,
+  TEXT,
+  textList,
+  TIME,
+  UUID,
+  WHOLE,
+  words,
+} from '../wire/shape.js';
 import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
-import type { ListenerAnswer } from './listener-answer.js';
-import type { CreateListenerRequest, PatchListenerRequest } from './listener-request.js';
+
+const NAMESPACES =
+  'Of a remote listener: namespaces of its own cluster, the first for deployments that name none';
+const API_URL = {
+  maxLength: 2048,
+  pattern: /^https?:\/\/[^ /?#]+(\/[^ ?#]*[^ /?#])?$/,
+  patternText: 'Input should be a valid URL without query and without a slash at its end',
+  about: 'Where pods of that cluster reach this interface, which takes their traces and checks keys',
+};
+
+/** Namespaces that a listener works in. */
+export class ComputeConfigRequest {
+  @TextList({ minSize: 1, maxSize: 64, maxLength: 63, about: NAMESPACES })
+  cluster_namespaces?: string[] | null;
+}
+
+/** Settings that make a listener one of another cluster. */
+export class RemoteRequest {
+  @Text({ ...API_URL, required: true })
+  api_url: string;
+}
+
+/** Body of `POST /v2/listeners`. */
+export class CreateListenerRequest {
+  @Text({
+    minLength: 1,
+    maxLength: 50,
+    pattern: DNS_LABEL,
+    patternText: 'String should be a DNS label',
+    about: 'Name of the Listener; made of compute_id when unset',
+  })
+  name?: string | null;
+
+  @Choice(['cluster'], { about: 'Immutable' })
+  compute_type?: 'cluster' | null;
+
+  @Text({ required: true, minLength: 1, maxLength: 253, about: 'Name of the cluster; immutable' })
+  compute_id: string;
+
+  @Nested(() => ComputeConfigRequest)
+  compute_config?: ComputeConfigRequest | null;
+
+  @Text({ maxLength: 256, about: 'Ignored: the listener reports its own' })
+  version?: string | null;
+
+  @Nested(() => RemoteRequest, {
+    about: 'The listener runs in another cluster, started with "agentplane listener manifest"',
+  })
+  remote?: RemoteRequest | null;
+}
+
+/** Body of `PATCH /v2/listeners/{id}`. Immutable fields may be repeated, not changed. */
+export class PatchListenerRequest {
+  @Choice(['cluster'], { about: 'Immutable' })
+  compute_type?: 'cluster' | null;
+
+  @Text({ minLength: 1, maxLength: 253, about: 'Immutable' })
+  compute_id?: string | null;
+
+  @Nested(() => ComputeConfigRequest)
+  compute_config?: ComputeConfigRequest | null;
+
+  @Text({ maxLength: 256, about: 'Ignored: the listener reports its own' })
+  version?: string | null;
+
+  @Nested(() => RemoteRequest, { about: 'Of a remote listener' })
+  remote?: RemoteRequest | null;
+}
+
+/** Namespaces that a listener works in. */
+export class ComputeConfigAnswer {
+  @Answered(textList(), 'Namespaces that the listener works in')
+  readonly cluster_namespaces: readonly string[];
+}
+
+/** Addresses by which another cluster reaches the platform. */
+export class RemoteAnswer {
+  @Answered(TEXT, 'Where pods of its cluster reach this interface') readonly api_url: string;
+}
+
+/** A listener on the wire. */
+export class ListenerAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(TEXT, 'Name of the Listener') readonly name: string;
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME, 'Time of the newest heartbeat') readonly updated_at: string;
+  @Answered(orNull(TEXT)) readonly version: string | null;
+  @Answered(words(['cluster'])) readonly compute_type: string;
+  @Answered(TEXT) readonly compute_id: string;
+  @Answered(object(() => ComputeConfigAnswer)) readonly compute_config: ComputeConfigAnswer;
+  @Answered(orNull(object(() => RemoteAnswer)), 'Of a listener that runs in another cluster')
+  readonly remote: RemoteAnswer | null;
+  @Answered(FLAG, 'Whether its heartbeats arrive and, in this cluster, its pod is ready')
+  readonly is_ready: boolean;
+  @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
+  readonly status_reason: string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
+}
+
+export class ListenerPage {
+  @Answered(listOf(() => ListenerAnswer)) readonly resources: readonly ListenerAnswer[];
+  @Answered(WHOLE, 'What to send as offset for the next page') readonly offset: number;
+}
 
 const NAMED = 10;
 

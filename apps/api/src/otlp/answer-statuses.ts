@@ -1,8 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isJsonObject, parseJson } from '#lib/json';
 import { writeStatus } from '#lib/otlp';
-import type { BodyRoute } from '../wire/body-parsers.js';
-import { PROTOBUF } from './span-encoding.js';
+import { type BodyRoute, unsupported } from '../wire/body-parsers.js';
+
+/** Content type of OTLP in protobuf. */
+export const PROTOBUF = 'application/x-protobuf';
+
+export type SpanEncoding = 'json' | 'protobuf';
+
+/** Encoding of the spans of a request, and of its answer. @throws an error of status 415 */
+export function spanEncodingOf(contentType: string | undefined): SpanEncoding {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type === PROTOBUF) return 'protobuf';
+  if (type === 'application/json') return 'json';
+  throw unsupported(`spans come as ${PROTOBUF} or application/json`);
+}
 
 /** Codes of google.rpc by the statuses of HTTP. */
 const CODES: Readonly<Record<number, number>> = {

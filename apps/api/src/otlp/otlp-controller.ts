@@ -1,15 +1,44 @@
-import { applyDecorators, Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
+import { applyDecorators, Controller, Headers, HttpCode, Module, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
+import type { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { writeExportAnswer } from '#lib/otlp';
+import type { TraceStore } from '#lib/trace-store';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { FromBody, type SentBody } from '../trace/sent-body.js';
+import { FromBody, type SentBody, TRACE_BODIES } from '../trace/held-body.js';
+import { TraceModule } from '../trace/trace-module.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { ExportOthersAnswer, ExportTracesAnswer, ExportTracesRequest } from './otlp-shapes.js';
-import { PROTOBUF, spanEncodingOf } from './span-encoding.js';
+import { Answered, JSON_VALUE, object, Perhaps, TEXT } from '../wire/shape.js';
+import { PROTOBUF, spanEncodingOf } from './answer-statuses.js';
 import { SpanIngestion } from './span-ingestion.js';
+
+/** The body is read by the OTLP library; this class only describes it. */
+class ExportTracesRequest {
+  @Perhaps(JSON_VALUE, 'Spans by resource and scope, as in opentelemetry.proto.collector.trace.v1')
+  readonly resourceSpans?: unknown;
+}
+
+class PartialSuccessAnswer {
+  @Answered(TEXT, 'How many spans were not stored, as decimal text') readonly rejectedSpans: string;
+  @Answered(TEXT, 'Why, or what was left out of spans that were stored') readonly errorMessage: string;
+}
+
+class ExportTracesAnswer {
+  @Perhaps(object(() => PartialSuccessAnswer), 'Absent when every span was stored as it came')
+  readonly partialSuccess?: PartialSuccessAnswer;
+}
+
+class IgnoredAnswer {
+  @Answered(TEXT, 'That nothing was stored, and what to set') readonly errorMessage: string;
+}
+
+class ExportOthersAnswer {
+  @Answered(object(() => IgnoredAnswer), 'Always') readonly partialSuccess: IgnoredAnswer;
+}
 
 const TRACES_ONLY =
   'metrics and logs are not stored here: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT instead of OTEL_EXPORTER_OTLP_ENDPOINT';
@@ -27,7 +56,7 @@ function Ignored(): MethodDecorator {
 /** Spans of any OpenTelemetry exporter, on the wire of OTLP/HTTP. */
 @Described(({ ApiTags }) => ApiTags('OpenTelemetry'))
 @Controller(['otel/v1', 'api/v1/otel/v1'])
-export class OtlpController {
+class OtlpController {
   constructor(private readonly ingestion: SpanIngestion) {}
 
   @Post('traces')
@@ -96,3 +125,18 @@ function ignore(
   void reply.header('content-type', PROTOBUF);
   return writeExportAnswer(0, TRACES_ONLY);
 }
+
+/** Spans of OpenTelemetry, stored as runs. */
+@Module({
+  imports: [TraceModule],
+  controllers: [OtlpController],
+  providers: [
+    {
+      provide: SpanIngestion,
+      inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG],
+      useFactory: (store: TraceStore, bodies: Admission, { maxBodyBytes }: Pick<ApiConfig, 'maxBodyBytes'>) =>
+        new SpanIngestion(store, bodies, maxBodyBytes),
+    },
+  ],
+})
+export class OtlpModule {}

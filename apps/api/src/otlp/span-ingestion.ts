@@ -1,7 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { setImmediate } from 'node:timers/promises';
 import type { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
-import { PublicError, type FieldProblem } from '#lib/errors';
+import { type FieldProblem, PublicError } from '#lib/errors';
 import { joinPieces } from '#lib/http';
 import { inTurns } from '#lib/json';
 import {
@@ -14,11 +15,26 @@ import {
 } from '#lib/otlp';
 import type { TraceStore } from '#lib/trace-store';
 import { UnreadableError } from '../trace/byte-reader.js';
-import { HeldBody } from '../trace/held-body.js';
+import { HeldBody, type SentBody } from '../trace/held-body.js';
 import { ownProject } from '../trace/own-project.js';
-import type { SentBody } from '../trace/sent-body.js';
-import { projectOfHeaders } from './project-of-headers.js';
-import type { SpanEncoding } from './span-encoding.js';
+import type { SpanEncoding } from './answer-statuses.js';
+
+const PROJECT = 'langsmith-project';
+const AGENT = 'langsmith-agent-id';
+
+/** The project that an exporter's headers name for spans that name none. @throws PublicError bad_request */
+function projectOfHeaders(headers: Readonly<Record<string, unknown>>): string | undefined {
+  if (headers[AGENT] !== undefined)
+    throw new PublicError(
+      'bad_request',
+      'Langsmith-Agent-Id is not supported by this platform; name the project in Langsmith-Project',
+    );
+  const name = headers[PROJECT];
+  if (typeof name !== 'string' || name === '') return undefined;
+  // the server reads headers byte by byte, and clients write names in UTF-8
+  const bytes = Buffer.from(name, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : name;
+}
 
 /** A batch is handed on at this size: memory stays bounded, and one transaction stores many runs. */
 const FULL_BYTES = 8_388_608;

@@ -6,9 +6,8 @@ import { API_CONFIG, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import type { KeyRing } from '../tenancy/key-guard.js';
 import { KEY_RING, TenancyModule } from '../tenancy/tenancy-module.js';
 import { TraceModule } from '../trace/trace-module.js';
-import { PageSessions } from './page-sessions.js';
+import { PageSessions, ProjectNames } from './page-sessions.js';
 import { PagesController } from './pages-controller.js';
-import { ProjectNames } from './project-names.js';
 
 /** Pages for people. */
 @Module({

@@ -1,9 +1,19 @@
 import { createHmac } from 'node:crypto';
 import { type Caller, parseApiKey, sameHash } from '#lib/auth';
+import { PublicError } from '#lib/errors';
 import { PAGE_COOKIE, pageCookies, type WrongKeys } from '#lib/http';
 import type { Clock } from '#lib/time';
-import type { ApiKeys } from '#lib/trace-store';
-import { PublicError } from '#lib/errors';
+import type { ApiKeys, TraceStore } from '#lib/trace-store';
+
+/** Names of tracing projects, for titles. */
+export class ProjectNames {
+  constructor(private readonly store: Pick<TraceStore, 'projects'>) {}
+
+  /** @returns its id for one that is not found */
+  async of(tenantId: string, id: string): Promise<string> {
+    return (await this.store.projects.find(tenantId, { id }))?.name ?? id;
+  }
+}
 
 /** Pages alone are sent this cookie, never the REST interface. */
 export const PAGES = '/o';

@@ -14,21 +14,122 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { formatInstant } from '#lib/time';
+import type { StoredRun } from '#lib/trace-store';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { renderCursor } from '../trace/run-cursor.js';
+import { renderCursor } from '../trace/all-runs.js';
+import { runPagePath } from '../trace/page-path.js';
+import { isParentMissing } from '../trace/render-run.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Described } from '../wire/described.js';
+import { Text, Time, Uuid } from '../wire/fields.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
-import { isOwnForm } from './own-form.js';
-import { PAGE_HEADERS } from './page-document.js';
-import { PageQuery, SignInQuery, SignInRequest } from './page-request.js';
-import { PageSessions, PAGES } from './page-sessions.js';
-import { ProjectNames } from './project-names.js';
-import { renderProjectPage } from './project-page.js';
-import { pagePathOf, renderMissing, renderSignedIn, renderSignIn, SIGN_OUT } from './sign-in-page.js';
+import { clientAddress } from '../wire/origin-of.js';
+import { PathId } from '../wire/query-flag.js';
+import { escapeHtml, PAGE_HEADERS, renderDocument } from './page-document.js';
+import { PAGES, PageSessions, ProjectNames } from './page-sessions.js';
+import { tookOf, useOf } from './run-item.js';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from './trace-page.js';
-import { clientAddress } from '../wire/client-address.js';
+
+/**
+ * True when a form was sent by a page of this api, according to the browser's headers; clients that are not
+ * browsers send none.
+ */
+function isOwnForm(headers: Readonly<Record<string, string | undefined>>): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin' || site === 'none';
+  const { origin, host } = headers;
+  if (origin === undefined) return true;
+  return URL.canParse(origin) && new URL(origin).host === host;
+}
+
+/** Query of pages: the parameters that the clients add to their addresses, and the start of a page. */
+class PageQuery {
+  @Text({ maxLength: 200, about: 'Of the link to the next page' })
+  cursor?: string;
+
+  @Text({ maxLength: 10, about: 'Taken and without effect: clients send it' })
+  poll?: string;
+
+  @Uuid({ about: 'Likewise' })
+  trace_id?: string;
+
+  @Time({ about: 'Likewise' })
+  start_time?: string;
+}
+
+/** Query of `GET /sign-in`. */
+class SignInQuery {
+  @Text({ maxLength: 2_000, about: 'Path of the page to open' })
+  to?: string;
+}
+
+/** Body of `POST /sign-in`, as a form. */
+class SignInRequest extends SignInQuery {
+  @Text({ required: true, maxLength: 200, about: 'An API key that may read traces' })
+  key: string;
+}
+
+/** A page that a person who signed in is redirected to; nothing outside of the pages. */
+const PAGE_PATH = /^\/o(?:\/[\w-]+)*(?:\?[\w=&.%~-]*)?$/;
+
+/** @returns undefined for anything but the address of a page of this api */
+function pagePathOf(text: string | undefined): string | undefined {
+  return text !== undefined && text.length <= 2_000 && PAGE_PATH.test(text) ? text : undefined;
+}
+
+/** A page that asks for a key. */
+function renderSignIn(to: string | undefined, problem?: string): Buffer {
+  const said = problem === undefined ? '' : `<p class="error" role="alert">${escapeHtml(problem)}</p>`;
+  // links of other sites come without the cookie, which is sent from here
+  const again =
+    to === undefined ? '' : `<p><a href="${escapeHtml(to)}">Signed in already: open the page</a></p>`;
+  return renderDocument(
+    'Sign in',
+    `<h1>Sign in</h1>
+<p class="quiet">This page belongs to a workspace. Enter an API key of it that may read traces.</p>
+${said}
+<form class="key" method="post" action="/sign-in">
+<input type="hidden" name="to" value="${escapeHtml(to ?? '')}">
+<label>API key <input type="password" name="key" required autofocus autocomplete="current-password" spellcheck="false" maxlength="200"></label>
+<div><button>Sign in</button></div>
+</form>
+${again}`,
+  );
+}
+
+/** Form above the pages of a signed-in reader. */
+const SIGN_OUT = '<form class="out" method="post" action="/sign-out"><button>Sign out</button></form>';
+
+/** A page that reports a missing page, with a way to another key. */
+function renderMissing(to: string | undefined, detail: string): Buffer {
+  return renderSignIn(to, `${detail}, or the key that is signed in may not read it.`);
+}
+
+/** Page after a sign-in that came from no page. */
+function renderSignedIn(): Buffer {
+  const text = '<p>Open an address of a trace or a project, as the clients print it.</p>';
+  return renderDocument('Signed in', `${SIGN_OUT}<h1>Signed in</h1>\n${text}`);
+}
+
+/** The traces of a project that began last, with links to their pages. */
+function renderProjectPage(name: string, roots: readonly StoredRun[], cursor: string | undefined): Buffer {
+  const next =
+    cursor === undefined
+      ? ''
+      : `<p><a rel="next" href="?cursor=${encodeURIComponent(cursor)}">Earlier traces</a></p>`;
+  const table = `<table><thead><tr><th>trace</th><th>began</th><th>took</th><th>used</th><th>status</th></tr></thead>
+<tbody>${roots.map(({ row }) => rowOf(row)).join('\n')}</tbody></table>`;
+  const main = `${SIGN_OUT}<h1>${escapeHtml(name)}</h1>
+${roots.length === 0 ? '<p>There are no traces here.</p>' : table}
+${next}`;
+  return renderDocument(name, main);
+}
+
+function rowOf(row: StoredRun['row']): string {
+  const state = row.status === 'error' ? '<span class="failed">error</span>' : escapeHtml(row.status);
+  return `<tr><td><a href="${escapeHtml(runPagePath(row))}">${escapeHtml(row.name || row.id)}</a>${isParentMissing(row) ? ' (parent not received)' : ''}</td><td>${escapeHtml(formatInstant(row.startTime))}</td><td class="number">${tookOf(row)}</td><td class="number">${escapeHtml(useOf(row))}</td><td>${state}</td></tr>`;
+}
 
 const TRACES = 100;
 const SIGN_IN = '/sign-in';

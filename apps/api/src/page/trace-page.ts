@@ -1,10 +1,8 @@
 import { formatInstant } from '#lib/time';
 import type { StoredRun } from '#lib/trace-store';
 import { RUN_FIELDS, type RunFields, selectFields } from '../trace/render-run.js';
-import { escapeHtml } from './html.js';
-import { renderDocument } from './page-document.js';
-import { MAX_PAGE, PageText, renderRuns, tookOf, useOf } from './run-item.js';
-import { spanOf, treeOf } from './trace-tree.js';
+import { escapeHtml, renderDocument } from './page-document.js';
+import { MAX_PAGE, PageText, renderRuns, spanOf, tookOf, treeOf, useOf } from './run-item.js';
 
 /** Runs of one page; a link leads to the next. */
 export const PAGE_RUNS = 500;

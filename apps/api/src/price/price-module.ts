@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
-import { PriceApplicationsController } from './applications-controller.js';
-import { PriceApplications } from './applications.js';
+import { PriceApplications, PriceApplicationsController } from './applications-controller.js';
 import { PricesController } from './prices-controller.js';
 import { Prices } from './prices.js';
 

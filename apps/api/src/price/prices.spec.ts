@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { PriceAnswer } from './price-answer.js';
+import type { PriceAnswer } from './prices-controller.js';
 import { testApi } from '../testdata/test-api.js';
 
 describe('the price table', () => {

@@ -7,24 +7,22 @@ import type { TraceStore } from '#lib/trace-store';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { allRuns, rendered } from '../trace/all-runs.js';
+import { allRuns, rendered, withAttachments } from '../trace/all-runs.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { withAttachments } from '../trace/attached-runs.js';
 import { fieldsOfSelects } from '../trace/run-fields-v2.js';
 import { RunV2Answer, TraceRunsAnswer } from '../trace/runs-query-answer.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
-import { SelectedShareAnswer } from './share-answer.js';
+import { PathId } from '../wire/query-flag.js';
 import {
-  SelectedShareRequest,
+  SelectedShareAnswer,
   SelectedSharedRunsRequest,
+  SelectedShareRequest,
   SharedRunQuery,
   UnshareRequest,
 } from './share-request.js';
 import { SharedRuns } from './shared-runs.js';
-import { AskedOrigin } from '../wire/origin-of.js';
-import { clientAddress } from '../wire/client-address.js';
+import { AskedOrigin, clientAddress } from '../wire/origin-of.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;

@@ -2,6 +2,19 @@ import { Transform } from 'class-transformer';
 import { SELECTABLE } from '../trace/render-run.js';
 import { SELECTS } from '../trace/run-fields-v2.js';
 import { Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { Answered, Perhaps, UUID } from '../wire/shape.js';
+
+export class ShareAnswer {
+  @Perhaps(UUID, 'Opens the trace of the run at /public/{share_token}/r for anyone; absent while not shared')
+  readonly share_token?: string;
+  @Perhaps(UUID) readonly run_id?: string;
+}
+
+/** A share in the second API. */
+export class SelectedShareAnswer {
+  @Answered(UUID, 'Opens the trace of the run at /public/{share_token}/r for anyone')
+  readonly share_token: string;
+}
 
 const MOST_NAMED = 1_000;
 const PAGE = 100;

@@ -1,16 +1,26 @@
-import { Body, Controller, Delete, Get, HttpCode, Inject, Put } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Inject, Module, Put } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { WrongKeys } from '#lib/http';
+import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
-import { TRACE_STORE } from '../core/tokens.js';
+import { AttachmentModule } from '../attachment/attachment-module.js';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
+import { TenancyModule } from '../tenancy/tenancy-module.js';
+import { Workspaces } from '../tenancy/workspaces.js';
+import { RunSearches } from '../trace/run-searches.js';
+import { TraceModule } from '../trace/trace-module.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
-import { PathId } from '../wire/path-id.js';
+import { PathId } from '../wire/query-flag.js';
 import { invalid } from '../wire/request-pipe.js';
-import { ShareAnswer } from './share-answer.js';
-import { ShareRequest } from './share-request.js';
+import { PublicController } from './public-controller.js';
+import { SelectedPublicController, SelectedSharesController } from './selected-shares-controller.js';
+import { ShareAnswer, ShareRequest } from './share-request.js';
+import { SharedRuns } from './shared-runs.js';
 
 function notFound(runId: string): PublicError {
   return new PublicError('not_found', `Run with ID ${runId} not found`);
@@ -19,7 +29,7 @@ function notFound(runId: string): PublicError {
 /** Links that open the trace of a run for anyone. */
 @Described(({ ApiTags }) => ApiTags('Runs'))
 @Controller(['runs', 'api/v1/runs'])
-export class SharesController {
+class SharesController {
   constructor(@Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'shares'>) {}
 
   @Put(':run_id/share')
@@ -62,3 +72,29 @@ export class SharesController {
     if (!(await this.store.shares.unshare(tenantId, { id: runId }))) throw notFound(runId);
   }
 }
+
+/** Unknown links that are looked up in a second all the same, of all addresses: behind one may be many people. */
+const CHANCES_PER_SECOND = 50;
+
+/** Traces that links open for anyone. */
+@Module({
+  imports: [TraceModule, AttachmentModule, TenancyModule],
+  controllers: [SharesController, PublicController, SelectedSharesController, SelectedPublicController],
+  providers: [
+    {
+      provide: SharedRuns,
+      inject: [TRACE_STORE, RunSearches, Workspaces, API_CONFIG, CLOCK],
+      useFactory: (
+        store: TraceStore,
+        searches: RunSearches,
+        workspaces: Workspaces,
+        { wrongKeysPerMinute: perMinute }: Pick<ApiConfig, 'wrongKeysPerMinute'>,
+        clock: Clock,
+      ) => {
+        const limits = { perMinute, chancesPerSecond: CHANCES_PER_SECOND, called: 'link', clock };
+        return new SharedRuns(store, searches, workspaces, new WrongKeys(limits));
+      },
+    },
+  ],
+})
+export class ShareModule {}

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
 import { testApi } from '../testdata/test-api.js';
-import { indented } from '../page/indented-json.js';
+import { indented } from '../page/run-item.js';
 
 const SHARE = join(import.meta.dirname, '..', 'testdata', 'share.py');
 /** A Python with `langsmith`. */

@@ -1,16 +1,75 @@
-import { Module } from '@nestjs/common';
-import { Informers } from '#lib/kube';
+import { Controller, HttpCode, Module, Post } from '@nestjs/common';
+import { type Caller, KEY_SCOPES, type KeyScope } from '#lib/auth';
 import { WrongKeys } from '#lib/http';
+import { Informers } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import type { TraceStore } from '#lib/trace-store';
+import type { ApiKeys, TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, CLOCK, TRACE_STORE } from '../core/tokens.js';
-import { AuthController } from './auth-controller.js';
-import type { KeyRing } from './key-guard.js';
-import { LivingKeys } from './living-keys.js';
-import { OperatorKey } from './operator-key.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { Answered, Perhaps, TEXT, UUID, WHOLE, words } from '../wire/shape.js';
+import { FromCaller } from './caller.js';
+import { type KeyRing, OperatorKey } from './key-guard.js';
 import { TENANT_INDEX, Workspaces } from './workspaces.js';
+
+/**
+ * Keys of existing workspaces. A workspace is deleted in Kubernetes, its keys are stored in Postgres: checked
+ * together for each request, a key ends with its workspace, also when the platform was down while that was
+ * deleted.
+ */
+class LivingKeys implements Pick<ApiKeys, 'verify' | 'verifyProof'> {
+  constructor(
+    private readonly apiKeys: Pick<ApiKeys, 'verify' | 'verifyProof'>,
+    private readonly workspaces: Pick<Workspaces, 'has'>,
+  ) {}
+
+  async verify(key: string): Promise<Caller | undefined> {
+    return this.#living(await this.apiKeys.verify(key));
+  }
+
+  async verifyProof(id: string, proves: (hash: Buffer) => boolean): Promise<Caller | undefined> {
+    return this.#living(await this.apiKeys.verifyProof(id, proves));
+  }
+
+  #living(caller: Caller | undefined): Caller | undefined {
+    return caller && this.workspaces.has(caller.tenantId) ? caller : undefined;
+  }
+}
+
+/** Owner of a key, and its permissions. */
+class CallerAnswer {
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(TEXT, 'Public part of the key') readonly key_id: string;
+  @Answered(words(KEY_SCOPES), 'What the key opens') readonly scope: KeyScope;
+  @Perhaps(TEXT, 'Name of the AgentDeployment whose own key it is') readonly deployment?: string;
+  @Perhaps(TEXT, 'Tracing project of that deployment, which bears its name on the wire')
+  readonly project?: string;
+  @Perhaps(WHOLE, 'Milliseconds until the key expires; absent on keys without an end')
+  readonly expires_in_ms?: number;
+}
+
+/** Lets deployed agents ask whom a key belongs to. */
+@Described(({ ApiTags }) => ApiTags('Auth'))
+@Controller('auth')
+class AuthController {
+  @Post('verify')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Tenant that the key of this request belongs to, and what the key opens',
+    answer: CallerAnswer,
+  })
+  verify(@FromCaller() caller: Caller): CallerAnswer {
+    return {
+      tenant_id: caller.tenantId,
+      key_id: caller.keyId,
+      scope: caller.scope,
+      ...(caller.scope === 'deployment' ? { deployment: caller.deployment, project: caller.project } : {}),
+      ...(caller.expiresInMs === undefined ? {} : { expires_in_ms: Math.floor(caller.expiresInMs) }),
+    };
+  }
+}
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
 const CHANCES_PER_SECOND = 50;

@@ -13,7 +13,7 @@ import {
   UUID,
   WHOLE,
 } from '../wire/shape.js';
-import { UsageV2Answer } from '../trace/usage-answer.js';
+import { UsageV2Answer } from '../trace/runs-query-answer.js';
 
 const PARTIAL =
   'True where the thread has more than 1,000 traces: latencies, tokens, costs and failures are those of the newest 1,000';

@@ -4,8 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { renderedWithin } from '../trace/all-runs.js';
-import { renderCursor } from '../trace/run-cursor.js';
+import { renderCursor, renderedWithin } from '../trace/all-runs.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
@@ -17,14 +16,15 @@ import {
   ThreadTracesAnswer,
 } from './thread-answer.js';
 import {
+  renderThreadTotals,
   RunGroupsRequest,
   ThreadsQueryRequest,
+  ThreadStatsAnswer,
   ThreadStatsQuery,
   ThreadTracesQuery,
+  traceFields,
 } from './thread-request.js';
-import { renderThreadTotals, ThreadStatsAnswer } from './thread-totals.js';
 import { Threads, renderThreadCursor } from './threads.js';
-import { traceFields } from './trace-fields.js';
 
 const PAGE = 100;
 

@@ -1,8 +1,37 @@
 import { Readable } from 'node:stream';
 import type { Place } from '#lib/admission';
-import type { RunPage, StoredRun } from '#lib/trace-store';
+import { PublicError } from '#lib/errors';
+import { isUuid } from '#lib/resources';
+import { formatInstant, parseInstant } from '#lib/time';
+import type { RunCursor, RunPage, StoredRun } from '#lib/trace-store';
+import type { AttachmentUrls, Reader } from '../attachment/attachment-urls.js';
 import { printRun, type ReadRun, type RunFields } from './render-run.js';
-import { renderCursor } from './run-cursor.js';
+
+/** Start of the next page, in the form that clients hand back. */
+export function renderCursor({ startTime, id, traceId }: RunCursor): string {
+  return Buffer.from([formatInstant(startTime), id, traceId].join(' ')).toString('base64url');
+}
+
+/** @throws PublicError bad_request */
+export function parseCursor(text: string): RunCursor {
+  const [time = '', id = '', traceId = '', ...more] = Buffer.from(text, 'base64url').toString().split(' ');
+  const startTime = parseInstant(time, { zone: 'required' });
+  if (startTime === undefined || !isUuid(id) || !isUuid(traceId) || more.length > 0)
+    throw new PublicError('bad_request', 'cursor is none that a page of this list has answered');
+  return { startTime, id, traceId };
+}
+
+/** Runs with their attachments, if one of the fields needs them. */
+export async function withAttachments(
+  urls: AttachmentUrls,
+  reader: Reader,
+  runs: readonly StoredRun[],
+  fields: RunFields,
+): Promise<readonly ReadRun[]> {
+  if (![...fields.values()].some((field) => 'attached' in field)) return runs;
+  const found = await urls.of(reader, runs);
+  return runs.map((run) => ({ ...run, attachments: found.get(run.row.id) }));
+}
 
 const COMMA = Buffer.from(',');
 

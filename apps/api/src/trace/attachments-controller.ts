@@ -7,7 +7,7 @@ import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import type { StoredAttachment, TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
-import { verifyAttachment } from '../attachment/attachment-token.js';
+import { verifyAttachment } from '../attachment/attachment-urls.js';
 import { readObject } from '../attachment/read-object.js';
 import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { Workspaces } from '../tenancy/workspaces.js';

@@ -1,7 +1,30 @@
+import { Readable } from 'node:stream';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { Place } from '#lib/admission';
+import { PublicError } from '#lib/errors';
 import { bodyPieces } from '#lib/http';
-import { inflatedPieces } from './inflated-pieces.js';
-import type { SentBody } from './sent-body.js';
+import { encodingOf } from '../wire/body-parsers.js';
+import { type BodyEncoding, inflatedPieces } from './inflated-pieces.js';
+
+/** The memory budget of all bodies of traces, runs and spans alike. */
+export const TRACE_BODIES = Symbol('bodies of traces');
+
+/** A body as it comes. */
+export interface SentBody {
+  readonly stream: Readable;
+  readonly encoding: BodyEncoding | undefined;
+}
+
+/** The body of a route that reads it by itself. @throws PublicError bad_request when the request has none */
+export const FromBody = createParamDecorator(
+  (kind: 'JSON' | 'multipart' | 'protobuf or JSON', context: ExecutionContext): SentBody => {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const { body } = request;
+    if (body instanceof Readable) return { stream: body, encoding: encodingOf(request) };
+    throw new PublicError('bad_request', `A ${kind} body is required`);
+  },
+);
 
 /** A body with the account of all memory that it takes: its pieces, inflated, and that of their decoder. */
 export class HeldBody {

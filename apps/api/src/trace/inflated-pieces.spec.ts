@@ -1,6 +1,6 @@
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { EncodingError } from './encoding-error.js';
+import { EncodingError } from './byte-reader.js';
 import { type BodyEncoding, inflatedPieces } from './inflated-pieces.js';
 
 const MIB = 1 << 20;

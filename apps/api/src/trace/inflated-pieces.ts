@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
-import { EncodingError } from './encoding-error.js';
+import { EncodingError } from './byte-reader.js';
 import { zstdFrames } from './zstd-frames.js';
 
 export type BodyEncoding = 'gzip' | 'zstd';

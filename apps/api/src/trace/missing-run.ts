@@ -2,6 +2,21 @@ import { PublicError } from '#lib/errors';
 import { formatInstant, type Instant } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 
+/** Error for a project that does not exist, which tells whether it was deleted. */
+export async function missingProject(
+  { projects }: Pick<TraceStore, 'projects'>,
+  tenantId: string,
+  id: string,
+): Promise<PublicError> {
+  const deletedAt = await projects.deletedAt(tenantId, id);
+  return new PublicError(
+    'not_found',
+    deletedAt
+      ? `Session with ID ${id} was deleted at ${deletedAt.toISOString()}, with its runs`
+      : `Session with ID ${id} not found`,
+  );
+}
+
 /**
  * Error for a run that is not found, which tells whether its age explains that.
  * @param startTime of the caller; else that of a version 7 id is used

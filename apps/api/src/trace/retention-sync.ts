@@ -1,5 +1,5 @@
 import type { Workspace } from '#lib/resources';
-import { Tick } from '#lib/ticks';
+import { Tick } from '#lib/nest';
 import type { RetentionSettings, TraceStore } from '#lib/trace-store';
 import type { Workspaces } from '../tenancy/workspaces.js';
 

@@ -5,9 +5,8 @@ import { isUuid } from '#lib/resources';
 import { parseInstant, type Instant } from '#lib/time';
 import type { RunFilters, RunPage, RunSearch, StoredRun, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
-import { missingProject } from './missing-project.js';
-import { missingRun } from './missing-run.js';
-import { parseCursor } from './run-cursor.js';
+import { missingProject, missingRun } from './missing-run.js';
+import { parseCursor } from './all-runs.js';
 import { hasChildren, hasFeedback, hasTotals, payloadsOf, type RunFields } from './render-run.js';
 
 /** Filters by their names on the wire. */

@@ -11,9 +11,19 @@ import {
   textList,
   TIME,
   UUID,
+  WHOLE,
 } from '../wire/shape.js';
 import { SelectedRunAnswer } from './run-answer.js';
-import { UsageV2Answer } from './usage-answer.js';
+
+/** Tokens and costs of a run on the second wire, as far as they were selected. */
+export class UsageV2Answer {
+  @Perhaps(WHOLE) readonly total_tokens?: number;
+  @Perhaps(WHOLE) readonly prompt_tokens?: number;
+  @Perhaps(WHOLE) readonly completion_tokens?: number;
+  @Perhaps(orNull(NUMBER), 'Dollars') readonly total_cost?: number | null;
+  @Perhaps(orNull(NUMBER), 'Dollars') readonly prompt_cost?: number | null;
+  @Perhaps(orNull(NUMBER), 'Dollars') readonly completion_cost?: number | null;
+}
 
 export class CursorsAnswer {
   @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next: string | null;

@@ -3,7 +3,7 @@ import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.
 import { FilterText, RunConditions } from './run-conditions.js';
 import { SELECTS } from './run-fields-v2.js';
 import { SELECTABLE } from './render-run.js';
-import { asList } from '../wire/as-list.js';
+import { asList } from '../wire/shape.js';
 
 const MOST_NAMED = 1_000;
 const MOST_PROJECTS = 100;

@@ -2,8 +2,12 @@ import { Body, Controller, Delete, Get, Header, HttpCode, Patch, Post, Query } f
 import type { Caller } from '#lib/auth';
 import type { Project, RunStatistics } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
-import { PathId } from '../wire/path-id.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/query-flag.js';
+import { Answered, JSON_VALUE, orNull, Perhaps, TEXT, TIME, UUID, WHOLE } from '../wire/shape.js';
 import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
+import { StoredAnswer } from './run-answer.js';
 import {
   CreateSessionQuery,
   CreateSessionRequest,
@@ -11,12 +15,27 @@ import {
   SessionsQuery,
   UpdateSessionRequest,
 } from './session-request.js';
-import { ProjectAnswer } from './session-answer.js';
-import { renderStatistics } from './statistics-answer.js';
-import { StoredAnswer } from './run-answer.js';
+import { describeStatistics, renderStatistics } from './statistics-answer.js';
 import { Traces } from './traces.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+
+/** A tracing project on the wire. */
+class ProjectAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(TEXT) readonly name: string;
+  @Answered(orNull(TEXT)) readonly description: string | null;
+  @Answered(TIME) readonly start_time: string;
+  @Answered(orNull(TIME)) readonly end_time: string | null;
+  @Answered(JSON_VALUE) readonly extra: unknown;
+  @Answered(orNull(UUID)) readonly default_dataset_id: string | null;
+  @Answered(orNull(UUID)) readonly reference_dataset_id: string | null;
+  @Answered(orNull(WHOLE), 'Number among the experiments of the dataset') readonly test_run_number:
+    number | null;
+  @Answered(orNull(TIME)) readonly last_run_start_time_live: string | null;
+  @Answered(orNull(TEXT)) readonly trace_tier: string | null;
+}
+// statistics are part of the answer when include_stats is set
+describeStatistics(ProjectAnswer, Perhaps);
 
 /** JSON text of a {@link ProjectAnswer}. */
 function renderProject(project: Project, statistics?: RunStatistics): string {

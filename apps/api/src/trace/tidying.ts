@@ -1,4 +1,4 @@
-import { Tick } from '#lib/ticks';
+import { Tick } from '#lib/nest';
 import type { TraceStore } from '#lib/trace-store';
 
 const EVERY_TEN_MINUTES = '*/10 * * * *';

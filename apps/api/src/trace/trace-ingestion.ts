@@ -5,16 +5,14 @@ import { joinPieces } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { inTurns, JsonSyntaxError } from '#lib/json';
 import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
-import { mayChangeFeedback } from '../feedback/may-change-feedback.js';
-import { readFeedbackParts } from '../feedback/feedback-parts.js';
+import { mayChangeFeedback, readFeedbackParts } from '../feedback/feedback-parts.js';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';
 import { AttachmentIntake } from '../attachment/attachment-intake.js';
-import { HeldBody } from './held-body.js';
+import { HeldBody, type SentBody } from './held-body.js';
 import { boundaryOf, multipartParts } from './multipart.js';
 import { MultipartRuns, type NotKept } from './multipart-runs.js';
 import { ownProject } from './own-project.js';
-import type { SentBody } from './sent-body.js';
 
 /** Largest part of a request; a single payload cannot be longer. */
 const MAX_PART_BYTES = 67_108_864;

@@ -17,7 +17,7 @@ import { RunsController } from './runs-controller.js';
 import { RunsQueryController, SelectedRunsController } from './runs-query-controller.js';
 import { SessionsController } from './sessions-controller.js';
 import { Tidying } from './tidying.js';
-import { TRACE_BODIES } from './trace-bodies.js';
+import { TRACE_BODIES } from './held-body.js';
 import { TraceIngestion } from './trace-ingestion.js';
 import { TracesQueryController } from './traces-query-controller.js';
 import { Traces } from './traces.js';

@@ -5,23 +5,98 @@ import type { Caller } from '#lib/auth';
 import { type Clock, formatInstant, parseInstant } from '#lib/time';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import type { ApiConfig } from '../config.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { API_CONFIG, CLOCK } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
+import { Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 import { Operation } from '../wire/operation.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
-import { PathId } from '../wire/path-id.js';
-import { AnswerBudget } from '../core/answer-budget.js';
-import { withAttachments } from './attached-runs.js';
+import { PathId } from '../wire/query-flag.js';
+import { Answered, listOf, NUMBER, object, orNull, Perhaps, TEXT, TIME, WHOLE } from '../wire/shape.js';
+import { renderCursor, withAttachments } from './all-runs.js';
 import { runPagePath } from './page-path.js';
 import { type ReadRun, renderRun, RUN_FIELDS, type RunFields, selectFields } from './render-run.js';
-import { renderCursor } from './run-cursor.js';
-import { fieldsOfSelects } from './run-fields-v2.js';
+import { FilterText } from './run-conditions.js';
+import { fieldsOfSelects, SELECTS } from './run-fields-v2.js';
 import { RunSearches } from './run-searches.js';
-import { RunUrlAnswer, TracesPageAnswer } from './traces-query-answer.js';
-import { RunUrlQuery, TracesQueryRequest } from './traces-query-request.js';
+import { RunV2Answer } from './runs-query-answer.js';
+
+/** Sums of all runs of a trace, with the fields that `selects` names. */
+class TraceTotalsAnswer {
+  @Perhaps(WHOLE) readonly total_tokens?: number;
+  @Perhaps(orNull(NUMBER)) readonly total_cost?: number | null;
+  @Perhaps(orNull(TIME)) readonly first_token_time?: string | null;
+}
 
 const PAGE = 100;
+
+class TraceAnswer {
+  @Answered(object(() => RunV2Answer), 'Its root, with the fields that selects names')
+  readonly root_run: RunV2Answer;
+  @Perhaps(object(() => TraceTotalsAnswer), 'Absent where selects names none of them')
+  readonly trace_aggregates?: TraceTotalsAnswer;
+}
+
+class TracesPageAnswer {
+  @Answered(listOf(() => TraceAnswer), 'The one that began last comes first')
+  readonly items: readonly TraceAnswer[];
+  @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
+    string | null;
+}
+
+class RunUrlAnswer {
+  @Answered(TEXT, 'Address of the page of the run, for people with a key') readonly url: string;
+}
+
+const MOST_NAMED = 1_000;
+
+/** Body of `POST /api/v2/traces/query`. */
+class TracesQueryRequest {
+  @Uuid({ required: true, about: 'Tracing project' })
+  project_id: string;
+
+  @TextList({ maxSize: MOST_NAMED, maxLength: 36, about: 'Ids of traces' })
+  trace_ids?: string[] | null;
+
+  @Time({ about: 'Traces that began then or later; a day ago when absent and no traces are named' })
+  min_start_time?: string | null;
+
+  @Time({ about: 'Traces that began before' })
+  max_start_time?: string | null;
+
+  @FilterText('Condition on the roots of the traces')
+  trace_filter?: string | null;
+
+  @FilterText('Condition that some run of a trace holds')
+  tree_filter?: string | null;
+
+  @TextList({
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
+    about: 'Fields to answer; ID alone when absent',
+  })
+  selects?: string[] | null;
+
+  @Text({ maxLength: 200, about: 'next_cursor of the page before' })
+  cursor?: string | null;
+
+  @Whole({ min: 1, max: 1_000, fallback: PAGE, about: `Most traces of a page, which has at most ${PAGE}` })
+  page_size?: number | null;
+}
+
+/** Query of `GET /api/v2/runs/{run_id}/url`. */
+class RunUrlQuery {
+  @Uuid({ required: true, about: 'Tracing project of the run' })
+  project_id: string;
+
+  @Uuid({ required: true, about: 'Taken and without effect: a run is found by its id' })
+  trace_id: string;
+
+  @Time({ about: 'Taken and without effect' })
+  start_time?: string;
+}
+
 const DAY_MS = 86_400_000;
 const TOTALS: readonly string[] = ['TOTAL_TOKENS', 'TOTAL_COST', 'FIRST_TOKEN_TIME'];
 

@@ -5,8 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import type { Project, ProjectDetails, RunStatistics, StoredRun, TraceStore } from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
-import { missingProject } from './missing-project.js';
-import { missingRun } from './missing-run.js';
+import { missingProject, missingRun } from './missing-run.js';
 import type { ErasureRequest } from './erasure-request.js';
 import type {
   CreateSessionRequest,

@@ -1,4 +1,4 @@
-import { EncodingError } from './encoding-error.js';
+import { EncodingError } from './byte-reader.js';
 
 const FRAME = 0xfd2fb528;
 /** The lowest of sixteen magic numbers of frames that decoders skip. */

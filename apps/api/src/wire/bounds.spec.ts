@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { UUID_PATTERN } from '#lib/resources';
 import { ApiModule } from '../api-module.js';
-import { camelCase } from './case.js';
+import { camelCase } from './shape.js';
 import { OpenApi } from './openapi.js';
 import { ourWord } from './vocabulary.js';
 import { MEMBERS } from './words.js';

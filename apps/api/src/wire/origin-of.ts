@@ -4,6 +4,20 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { withoutTrailingSlashes } from '#lib/url';
 
+/**
+ * The address of the client of a request: that of the connection, or the one that the trusted proxies in
+ * front wrote into `X-Forwarded-For`. If a proxy passes on a word of its client that is not an address, the
+ * proxy's address is used.
+ */
+export function clientAddress({
+  ip,
+  socket,
+}: Pick<FastifyRequest, 'ip'> & { readonly socket: Pick<FastifyRequest['socket'], 'remoteAddress'> }):
+  string | undefined {
+  // without an address the connection is closed already
+  return socket.remoteAddress !== undefined && isIP(ip) !== 0 ? ip : socket.remoteAddress;
+}
+
 /** Names and addresses with a port, and nothing that could end the host of a URL. */
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i;
 

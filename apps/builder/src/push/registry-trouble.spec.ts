@@ -1,4 +1,4 @@
-import { registryTrouble } from './registry-trouble.js';
+import { registryTrouble } from './registry.js';
 
 const IMAGE = 'registry.example.com/team/ws-a/timeout-denied:tag';
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { errorText } from '#lib/errors';
 import { closeEnvironment, installOwnPython } from '#lib/image-store';
-import { readAgentPython } from './read-agent-python.js';
+import { readAgentPython } from './python-build.js';
 
 /**
  * `STEP CONFIGURATION TOOLS MESSAGE`: a step of the build of an agent in Python, run by the builder as a command, so that

@@ -1,10 +1,26 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseGraphConfiguration, type PythonSettings } from '#lib/graph-configuration';
 import { findPython } from '#lib/image-store';
 import { BuildError } from '../build-error.js';
 import { type Command, runCommand } from '../run-command.js';
-import { type AgentPython, readAgentPython } from './read-agent-python.js';
+
+/** An agent whose graphs are Python. */
+interface AgentPython {
+  /** Folder of its graph configuration. */
+  readonly folder: string;
+  readonly settings: PythonSettings;
+}
+
+/**
+ * Python settings of a graph configuration; undefined where its graphs are not Python.
+ * @throws TerminalError when it is malformed
+ */
+export function readAgentPython(path: string): AgentPython | undefined {
+  const { python } = parseGraphConfiguration(readFileSync(path, 'utf8'), ['javascript', 'python']);
+  return python && { folder: dirname(path), settings: python };
+}
 
 type Common = Required<Pick<Command, 'signal' | 'maxFileBytes'>>;
 

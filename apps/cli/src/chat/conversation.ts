@@ -1,7 +1,6 @@
 import type { Client } from '@langchain/langgraph-sdk';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import type { RestRequests } from '#lib/rest-client';
-import { contentText, type ReadRun } from '#lib/trace-tree';
+import { contentText, type ReadRun, type RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 
 /** Something that happens while an agent answers. */

@@ -2,11 +2,9 @@ import type { Run, Thread } from '@langchain/langgraph-sdk';
 import { cellText, visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import { ageText, answerLine, askedLine, contentText } from '#lib/trace-tree';
+import { ageText, answerLine, askedLine, contentText } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
-import { print } from '../output/print.js';
+import { type OutputFormat, print, renderDocument, renderItems, type Shape } from '../output/print-items.js';
 import { type AgentFlags, openAgent } from './agent-client.js';
 import { questionText } from './ask-form.js';
 

@@ -4,8 +4,7 @@ import { errorText } from '#lib/errors';
 import { readCertificateFacts } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
 import { type Context, contextFilePath, readContexts, writeContexts } from './context-file.js';
 import { getContext, LOCAL_CONTEXT } from './target.js';
 

@@ -1,5 +1,5 @@
 import { type AgentDeployment, type Condition, REASON } from '#lib/resources';
-import { decideRollout } from './decide-rollout.js';
+import { decideRollout } from './wait-for-rollout.js';
 
 function deployment(status: AgentDeployment['status']): AgentDeployment {
   return {

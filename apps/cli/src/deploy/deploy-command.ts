@@ -8,11 +8,10 @@ import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { applyObject } from '../objects/apply-manifest.js';
-import { qualifiedName } from '../objects/qualified-name.js';
-import { print } from '../output/print.js';
-import type { Wanted } from './decide-rollout.js';
+import { qualifiedName } from '../objects/find-object.js';
+import { print } from '../output/print-items.js';
+import { waitForRollout, type Wanted } from './wait-for-rollout.js';
 import { readManifest } from '../objects/read-manifest.js';
-import { waitForRollout } from './wait-for-rollout.js';
 
 export interface DeployFlags extends TargetFlags {
   readonly image: string | undefined;

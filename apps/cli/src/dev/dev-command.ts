@@ -1,24 +1,176 @@
-import { existsSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
-import { visibleLine } from '#lib/command-line';
+import { randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { shellWord, visibleLine } from '#lib/command-line';
+import { inheritedEnvironment } from '#lib/config';
+import { DEFAULT_DATA, type Lock, readJson, takeLock, writeJson } from '#lib/data-folder';
 import { startEmbeddedPostgres } from '#lib/embedded-postgres';
 import { errorText } from '#lib/errors';
+import { parseGraphConfiguration } from '#lib/graph-configuration';
+import { findPackageManager, readManifest } from '#lib/image-store';
+import { isJsonObject } from '#lib/json';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { urlHost } from '#lib/url';
 import { CommandError } from '../command-error.js';
 import { agentSettings, devEnvironment } from './dev-environment.js';
-import { DevFolder } from './dev-folder.js';
-import { renderGreeting } from './dev-greeting.js';
 import { DEV_PORT } from './dev-port.js';
-import { DevSession, type Outcome } from './dev-session.js';
+import { DevSession, type Outcome, renderLogLine } from './dev-session.js';
 import { FrontDoor } from './front-door.js';
-import { isLoopback } from './page-origins.js';
 import { Guardian } from './guardian.js';
-import { missingPackages } from './missing-packages.js';
-import { renderLogLine } from './render-log-line.js';
+import { isLoopback } from './page-origins.js';
 import { SourceWatch } from './source-watch.js';
+
+export interface GreetingFacts {
+  readonly url: string;
+  /** Undefined where calls need none. */
+  readonly key: string | undefined;
+  readonly graphIds: readonly string[];
+  readonly dataFolder: string;
+}
+
+/** First output of `agentplane dev`; the command can be pasted as it is. */
+function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts): string {
+  const header = key === undefined ? '' : ` -H 'x-api-key: ${key}'`;
+  const input = { messages: [{ role: 'user', content: 'hello' }] };
+  const body = JSON.stringify({ assistant_id: graphIds[0] ?? 'agent', input });
+  return [
+    '',
+    `  API      ${url}`,
+    `  docs     ${url}/docs`,
+    `  Studio   https://smith.langchain.com/studio/?baseUrl=${encodeURIComponent(url)}`,
+    `  graphs   ${graphIds.join(', ')}`,
+    `  data     ${dataFolder}`,
+    '',
+    key === undefined
+      ? '  Authentication is off: every program of this machine may call, and pages in its browser; no other machine can.'
+      : `  Other machines reach this address: every call needs the key ${key}`,
+    '',
+    '  Try next, in another terminal:',
+    ...(key === undefined ? [`    npx agentplane chat --url ${url}`] : []),
+    `    curl -s ${url}/runs/wait${header} -H 'content-type: application/json' -d '${body.replaceAll("'", `'\\''`)}'`,
+    '',
+  ].join('\n');
+}
+
+/** True when Node finds the package for files of the folder. */
+function isInstalled(name: string, folder: string): boolean {
+  if (existsSync(join(folder, 'node_modules', name, 'package.json'))) return true;
+  const above = dirname(folder);
+  return above !== folder && isInstalled(name, above);
+}
+
+function isPython(folder: string): boolean {
+  try {
+    const text = readFileSync(join(folder, 'langgraph.json'), 'utf8');
+    return parseGraphConfiguration(text, ['javascript', 'python']).python !== undefined;
+  } catch {
+    return false; // the agent server says what is wrong with it
+  }
+}
+
+function missingEnvironment(folder: string): string | undefined {
+  const list = ['requirements.txt', 'pyproject.toml'].find((name) => existsSync(join(folder, name)));
+  const what = list === 'pyproject.toml' ? '-e .' : `-r ${list ?? 'requirements.txt'}`;
+  const install = `.venv/bin/pip install ${what}`;
+  const library = join(folder, '.venv', 'lib');
+  if (existsSync(library)) {
+    const isThere = readdirSync(library).some((one) =>
+      existsSync(join(library, one, 'site-packages', 'langgraph')),
+    );
+    return isThere
+      ? undefined
+      : `.venv has no langgraph; run: cd ${shellWord(folder)} && ${install} (with langgraph in ${list ?? 'requirements.txt'})`;
+  }
+  if (Object.keys(inheritedEnvironment(OTHER_ENVIRONMENTS)).length > 0) return undefined;
+  return `the agent's packages are not installed; run: cd ${shellWord(folder)} && python3 -m venv .venv && ${install}`;
+}
+
+/** An environment that is active in the shell, or named. */
+const OTHER_ENVIRONMENTS = ['AGENTPLANE_PYTHON', 'VIRTUAL_ENV', 'CONDA_PREFIX'];
+
+/** Advice on packages that the folder names and that are not installed; undefined when all are there. */
+function missingPackages(folder: string): string | undefined {
+  if (isPython(folder)) return missingEnvironment(folder);
+  const manifest = readManifest(folder) ?? {};
+  const { dependencies } = manifest;
+  const missing = Object.keys(isJsonObject(dependencies) ? dependencies : {}).filter(
+    (name) => !isInstalled(name, folder),
+  );
+  if (missing.length === 0) return undefined;
+  const manager = findPackageManager(folder, manifest)?.name ?? 'npm';
+  const verb = missing.length === 1 ? 'is' : 'are';
+  return `package.json names ${missing.join(', ')}, which ${verb} not installed; run: cd ${shellWord(folder)} && ${manager} install`;
+}
+
+interface Address {
+  readonly url: string;
+}
+
+/** An agent's folder, and what is kept in it for `agentplane dev`; owned by this process. */
+class DevFolder {
+  private constructor(
+    /** Real path of the agent's folder. */
+    readonly agent: string,
+    /** Holds the database. */
+    readonly data: string,
+    private readonly lock: Lock,
+  ) {}
+
+  /** @throws CommandError when the folder is no agent's, or another process serves it */
+  static open(folder: string): DevFolder {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      throw new CommandError('failed', `${folder} is not a folder`);
+    const agent = realpathSync(folder);
+    if (!existsSync(join(agent, 'langgraph.json')))
+      throw new CommandError(
+        'failed',
+        `${agent} has no langgraph.json; name an agent's folder, or make one with "agentplane new NAME"`,
+      );
+    const above = join(agent, DEFAULT_DATA);
+    const data = join(above, 'dev');
+    // where root runs this, Postgres is another user, who passes through
+    mkdirSync(above, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    if (!existsSync(join(above, '.gitignore'))) writeFileSync(join(above, '.gitignore'), '*\n');
+    const lock = takeLock(join(data, 'lock'), ({ pid }) => {
+      const url =
+        readJson<Address>(join(data, 'address.json'))?.url ?? 'an address that it has not chosen yet';
+      return `${agent} is served by process ${pid} at ${url}; use that, or stop it first`;
+    });
+    return new DevFolder(agent, data, lock);
+  }
+
+  /** Stores the address for a second session. */
+  serves(url: string): void {
+    writeJson(join(this.data, 'address.json'), { url });
+  }
+
+  /** The key of callers from elsewhere, made once. */
+  key(): string {
+    const path = join(this.data, 'key.json');
+    const known = readJson<{ readonly key: string }>(path);
+    if (known) return known.key;
+    const key = `dev_${randomBytes(24).toString('base64url')}`;
+    writeJson(path, { key });
+    return key;
+  }
+
+  release(): void {
+    rmSync(join(this.data, 'address.json'), { force: true });
+    this.lock.release();
+  }
+}
 
 export interface DevFlags {
   readonly port: number | undefined;

@@ -1,10 +1,211 @@
-import { readNotReady } from '#lib/lifecycle';
-import { findStablePort } from '#lib/stable-port';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { wholeEnvironment } from '#lib/config';
+import { INSTALLATION } from '#lib/data-folder';
+import { findStablePort } from '#lib/held-sockets';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { type Begin, ON_COMMAND, readAgentReport, readNotReady } from '#lib/lifecycle';
+import { sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
-import { AgentProcess, type Start } from './agent-process.js';
-import { codeFrame } from './code-frame.js';
 import type { Destination } from './front-door.js';
 import type { Guardian } from './guardian.js';
+
+const PROGRAM = join(INSTALLATION, 'dist', 'apps', 'agent-server', 'src', 'main.js');
+
+export interface AgentRequest {
+  /** Real path of the agent's folder. */
+  readonly folder: string;
+  /** Modules to evaluate ahead, as URLs. */
+  readonly preload: readonly string[];
+  readonly guardian: Guardian;
+  readonly clock: Clock;
+  /** Gets each line of its log. */
+  readonly onLine: (line: string) => void;
+}
+
+/** Result of an agent server's start. */
+type Start =
+  | { readonly kind: 'ready'; readonly port: number; readonly packages: readonly string[] }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** An agent server as a process of its own: loaded, then begun, then stopped. */
+class AgentProcess {
+  readonly #child: ChildProcess;
+  readonly #started = Promise.withResolvers<Start>();
+  readonly #ended = Promise.withResolvers<void>();
+  #hasEnded = false;
+  #lastLine = '';
+  /** Called with the agent's own files, once they compile. */
+  onSources: (files: readonly string[]) => void = () => undefined;
+
+  /** Loads the program; the agent's folder is not read before `begin`. */
+  constructor(private readonly request: AgentRequest) {
+    const { folder, preload, guardian, onLine } = request;
+    // the child leads a process group: programs that the agent starts end with it, and Ctrl-C reaches only
+    // this program
+    this.#child = spawn(process.execPath, [...preload.map((url) => `--import=${url}`), PROGRAM, ON_COMMAND], {
+      cwd: folder,
+      detached: true,
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+      env: wholeEnvironment({}),
+    });
+    const { pid } = this.#child;
+    if (pid !== undefined) guardian.watch(pid);
+    this.#child.on('message', (message) => this.#report(message));
+    this.#child.on('error', (error) => this.#end(error.message));
+    this.#child.on('exit', (code, signal) => {
+      if (pid !== undefined) guardian.forget(pid);
+      this.#end(`it exited with ${code ?? signal}`);
+    });
+    if (this.#child.stderr)
+      createInterface({ input: this.#child.stderr }).on('line', (line) => {
+        this.#lastLine = line;
+        onLine(line);
+      });
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Resolves once the process has ended. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** Starts the server with these variables over those of this process. */
+  begin(environment: Readonly<Record<string, string>>): Promise<Start> {
+    const begin: Begin = { kind: 'begin', environment };
+    if (this.#child.connected) this.#child.send(begin, () => undefined);
+    return this.#started.promise;
+  }
+
+  /** Lets it drain, with what it is at work on; after that time it is killed. */
+  async stop(longestMs: number): Promise<void> {
+    this.#signal('SIGTERM');
+    const cancel = this.request.clock.after(longestMs, () => this.kill());
+    await this.#ended.promise;
+    cancel();
+  }
+
+  /** Ends it at once, and whatever it started. */
+  kill(): void {
+    this.#signal('SIGKILL', true);
+  }
+
+  #signal(signal: NodeJS.Signals, group = false): void {
+    if (!this.#hasEnded && this.#child.pid !== undefined) sendSignal(this.#child.pid, signal, group);
+  }
+
+  #report(message: unknown): void {
+    const report = readAgentReport(message);
+    switch (report?.kind) {
+      case 'agent-sources':
+        return this.onSources(report.files);
+      case 'agent-ready':
+        return this.#started.resolve({ kind: 'ready', port: report.port, packages: report.packages });
+      case 'agent-failed':
+        return this.#started.resolve({ kind: 'failed', message: report.message });
+      case undefined:
+    }
+  }
+
+  #end(how: string): void {
+    this.#hasEnded = true;
+    const said = this.#lastLine === '' ? '' : `; its last line: ${this.#lastLine}`;
+    this.#started.resolve({ kind: 'failed', message: `the agent server did not start: ${how}${said}` });
+    this.#ended.resolve();
+  }
+}
+
+const PLACE = /(?<file>[^\s:()'"]+\.(?:[cm]?[jt]sx?|json|py)):(?<line>\d+)(?::(?<column>\d+))?/g;
+
+/** Lines shown before and after the one that is meant. */
+const AROUND = 2;
+
+/**
+ * The lines around the first place (`src/agent.ts:12:5`) that a text names in a folder, with the column marked; undefined
+ * when it names none that can be read.
+ */
+function codeFrame(text: string, folder: string): string | undefined {
+  for (const { groups } of text.replaceAll('file://', '').matchAll(PLACE)) {
+    const [file = '', line, column] = [
+      groups?.['file'],
+      Number(groups?.['line']),
+      Number(groups?.['column']),
+    ];
+    const path = resolve(folder, file);
+    if (!path.startsWith(`${folder}/`) || /\/(node_modules|site-packages)\//.test(path)) continue;
+    const frame = frameOf(path, line, column);
+    if (frame !== undefined)
+      return `  ${path.slice(folder.length + 1)}:${line}${column ? `:${column}` : ''}\n${frame}`;
+  }
+  return undefined;
+}
+
+function frameOf(path: string, line: number, column: number): string | undefined {
+  let lines: readonly string[];
+  try {
+    lines = readFileSync(path, 'utf8').split('\n');
+  } catch {
+    return undefined;
+  }
+  if (line < 1 || line > lines.length) return undefined;
+  const [first, last] = [Math.max(1, line - AROUND), Math.min(lines.length, line + AROUND)];
+  const width = String(last).length;
+  const shown: string[] = [];
+  for (let number = first; number <= last; number++) {
+    const text = lines[number - 1] ?? '';
+    shown.push(`  ${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${text}`);
+    if (number === line && column > 0) {
+      const blank = text.slice(0, column - 1).replace(/[^\t]/g, ' ');
+      shown.push(`    ${' '.repeat(width)} | ${blank}^`);
+    }
+  }
+  return shown.join('\n');
+}
+
+function parse(line: string): JsonObject | undefined {
+  try {
+    const entry: unknown = JSON.parse(line);
+    return isJsonObject(entry) && typeof entry['msg'] === 'string' ? entry : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Fields that the agent handed to its logger, or those of a line beside its message. */
+function fieldsOf({ agent, error, err, ...entry }: JsonObject): string {
+  const thrown = isJsonObject(err) ? (err['message'] ?? '') : error;
+  const fields = isJsonObject(agent) ? agent : {};
+  const ids = entry['run_id'] === undefined ? {} : { run: entry['run_id'] };
+  const shown = Object.entries({ ...fields, ...ids }).map(([name, value]) => `${name}=${textOf(value)}`);
+  return [
+    ...(thrown === undefined ? [] : [`: ${textOf(thrown)}`]),
+    ...shown.map((field) => ` ${field}`),
+  ].join('');
+}
+
+/**
+ * A line of the agent server's log for people; undefined for those about its own work. An error is shown with the lines
+ * of the agent's that it comes from.
+ */
+export function renderLogLine(line: string, folder: string): string | undefined {
+  const entry = parse(line);
+  if (!entry) return line;
+  const level = String(entry['level']);
+  if (entry['agent'] === undefined && level !== 'warn' && level !== 'error') return undefined;
+  const { err } = entry;
+  const stack = isJsonObject(err) ? textOf(err['stack'] ?? '') : '';
+  const frame = codeFrame(stack, folder);
+  return `${level.padEnd(5)} ${textOf(entry['msg'])}${fieldsOf(entry)}${frame === undefined ? '' : `\n${frame}`}`;
+}
 
 /** Requests wait so long for an agent that is being loaded. */
 const WAIT_MS = 30_000;

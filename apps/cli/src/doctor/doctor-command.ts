@@ -1,8 +1,7 @@
 import { findRunningPlatform } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { resolveTarget } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
 import { type Part, readParts } from '../status/status-command.js';
 import { type Finding, ok } from './finding.js';
 import {

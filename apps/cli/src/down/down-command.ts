@@ -3,7 +3,7 @@ import { EXIT } from '#lib/lifecycle';
 import { isRunning } from '#lib/process-identity';
 import { type Clock, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 
 const LOOK_MS = 100;
 

@@ -1,13 +1,11 @@
 import { visibleText } from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
-import { RestClient, RestError } from '#lib/rest-client';
+import { RestClient, RestError, timeText } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
-import { timeText } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
 import { deploymentIdOf } from '../rest/deployment-id.js';
 
 export interface EventsFlags extends TargetFlags {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BulkExport, BulkExportRun } from '#lib/resources';
-import { exportBars } from './export-bars.js';
+import { exportBars } from './wait-for-export.js';
 
 const FOUND = {
   metadata: { name: 'may' },

@@ -4,10 +4,9 @@ import { type BulkExportSpec, exportWireStatus, isFinishedExport, RESOURCES } fr
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { findObject } from '../objects/find-object.js';
+import { findObject, qualifiedName } from '../objects/find-object.js';
 import { findKind } from '../objects/find-kind.js';
-import { qualifiedName } from '../objects/qualified-name.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 
 export interface ExportChangeFlags extends TargetFlags {
   readonly namespace: string | undefined;

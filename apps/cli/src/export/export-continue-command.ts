@@ -1,7 +1,7 @@
 import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 import { exportIdOf } from './export-id.js';
 
 /** `agentplane export continue NAME`. Uses REST, which has the exports of the archive too. */

@@ -4,12 +4,10 @@ import { RestClient } from '#lib/rest-client';
 import { EXPORT_COLUMNS } from '#lib/trace-store';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { print } from '../output/print.js';
-import type { DestinationAnswer } from './destination-answer.js';
-import { exportIdOf } from './export-id.js';
+import { print } from '../output/print-items.js';
+import { type DestinationAnswer, exportIdOf, scheduleAdvice } from './export-id.js';
 import { DDL_ENGINES, type DdlEngine } from './ddl-engine.js';
 import { renderDdl } from './render-ddl.js';
-import { scheduleAdvice } from './schedule-advice.js';
 
 export interface ExportDdlFlags extends TargetFlags {
   readonly for: DdlEngine | undefined;

@@ -2,10 +2,8 @@ import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
-import { exportIdOf } from './export-id.js';
-import { scheduleAdvice } from './schedule-advice.js';
+import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
+import { exportIdOf, scheduleAdvice } from './export-id.js';
 
 /** A run of an export as the REST interface answers it, as far as its files go. */
 interface Run {

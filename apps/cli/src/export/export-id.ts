@@ -1,7 +1,26 @@
-import { idOf, isUuid, RESOURCES } from '#lib/resources';
+import { idOf, isUuid, LABEL, RESOURCES } from '#lib/resources';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import type { Target } from '../context/target.js';
+
+/** A destination as the REST interface answers it, as far as its files are looked for. */
+export interface DestinationAnswer {
+  readonly config: {
+    readonly bucket_name: string;
+    readonly prefix: string;
+    readonly region: string | null;
+    readonly endpoint_url: string | null;
+    readonly include_bucket_in_prefix: boolean;
+  };
+}
+
+/**
+ * Advice on finding the files of a schedule, which has none itself. @param given name or id of the schedule
+ */
+export function scheduleAdvice(given: string): string {
+  const selector = `${LABEL.sourceExport}=${isUuid(given) ? 'NAME' : given}`;
+  return `${given} is a schedule, whose files belong to the exports that it makes: "agentplane export list -l ${selector}" lists those`;
+}
 
 /**
  * The id of an export. Names are those of resources; exports of the archive, and of a context without a kubeconfig, are

@@ -4,9 +4,7 @@ import { LABEL, SECRET_TYPE } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
-import { oneOf } from '../one-of.js';
-import { parseCount } from '../parse-count.js';
-import { parseTime } from '../parse-time.js';
+import { oneOf, parseCount, parseTime } from '../parse-count.js';
 import { OUTPUT } from '../output/output-option.js';
 import { DDL_ENGINES } from './ddl-engine.js';
 

@@ -2,9 +2,9 @@ import { EXIT } from '#lib/lifecycle';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '#lib/object-store';
 import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import type { DestinationAnswer } from './destination-answer.js';
+import { type DestinationAnswer, exportIdOf, scheduleAdvice } from './export-id.js';
 import {
   type BucketProgress,
   compareBucket,
@@ -12,10 +12,8 @@ import {
   type VerifiedPlace,
   type VerifiedRun,
 } from './export-bucket.js';
-import { exportIdOf } from './export-id.js';
 import { compareStore } from './export-store.js';
 import type { Findings } from './findings.js';
-import { scheduleAdvice } from './schedule-advice.js';
 
 export interface ExportVerifyFlags extends TargetFlags {
   readonly quick: boolean;

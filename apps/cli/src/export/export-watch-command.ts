@@ -7,9 +7,8 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { findKind } from '../objects/find-kind.js';
 import { findObject } from '../objects/find-object.js';
 import { LiveLines } from '../output/live-lines.js';
-import { exportBars } from './export-bars.js';
-import { scheduleAdvice } from './schedule-advice.js';
-import { linePrinter, type ShowExport, waitForExport } from './wait-for-export.js';
+import { exportBars, linePrinter, type ShowExport, waitForExport } from './wait-for-export.js';
+import { scheduleAdvice } from './export-id.js';
 
 export interface ExportWatchFlags extends TargetFlags {
   readonly namespace: string | undefined;

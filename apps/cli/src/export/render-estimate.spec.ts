@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { renderEstimate } from './render-estimate.js';
+import { renderEstimate } from './export-create-command.js';
 
 describe('an estimate of an export', () => {
   it('shows what a terminal would obey in what the server answered', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { PLATFORM_VERSION } from '#lib/config';
 import { temporaryFolder } from '#lib/testing';
-import { agentContainerfile } from './agent-containerfile.js';
+import { agentContainerfile } from './build-image.js';
 
 const GRAPH = JSON.stringify({ graphs: { agent: './agent.ts:graph' } });
 const PYTHON = JSON.stringify({ dependencies: ['.'], graphs: { agent: './agent.py:graph' } });

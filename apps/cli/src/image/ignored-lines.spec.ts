@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ignoredLines } from './ignored-lines.js';
+import { ignoredLines } from './build-image.js';
 
 describe('ignoredLines', () => {
   /** The folder's own lines that come after the lines for secrets, and so decide about them. */

@@ -1,5 +1,5 @@
 import { type Command, command, DATA_OPTION, defaulted, parsed, repeated, toggle } from '#lib/command-line';
-import { oneOf } from '../one-of.js';
+import { oneOf } from '../parse-count.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
 import { OUTPUT } from '../output/output-option.js';
 import { BUILDERS } from './builders.js';

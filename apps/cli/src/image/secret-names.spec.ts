@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
-import { secretNames } from './secret-names.js';
+import { secretNames } from './build-image.js';
 
 describe('names of secret files', () => {
   const folder = temporaryFolder();

@@ -1,7 +1,7 @@
 import { type Command, command, optional, parsed, repeated, toggle } from '#lib/command-line';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { OUTPUT } from '../output/output-option.js';
-import { parseTime } from '../parse-time.js';
+import { parseTime } from '../parse-count.js';
 
 const OPTIONS = {
   from: optional('--from <url>', 'address of the source, as its own clients have it'),

@@ -6,9 +6,7 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
-import { print } from '../output/print.js';
+import { type OutputFormat, print, renderDocument, renderItems, type Shape } from '../output/print-items.js';
 
 export const KEYS_PATH = '/api/v1/api-key';
 

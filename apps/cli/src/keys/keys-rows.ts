@@ -2,10 +2,9 @@ import { CHOSEN_SCOPES, type ChosenScope, KEY_SCOPES } from '#lib/auth';
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { oneOf } from '../one-of.js';
-import { OUTPUT_WORDS, parseOutputFormat } from '../output/output-format.js';
+import { oneOf, parseCount } from '../parse-count.js';
+import { OUTPUT_WORDS, parseOutputFormat } from '../output/print-items.js';
 import { OUTPUT } from '../output/output-option.js';
-import { parseCount } from '../parse-count.js';
 
 const KEYS_OPTIONS = {
   workspace: optional(

@@ -22,7 +22,7 @@ import { stringify } from 'yaml';
 import { CommandError } from '../command-error.js';
 import { type KubeAccess, withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 
 /** Options of commands that open access to the hub. */
 export interface AccessFlags extends TargetFlags {

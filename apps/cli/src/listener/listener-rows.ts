@@ -1,7 +1,7 @@
 import { type Command, command, optional, parsed, repeated, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { oneOf } from '../one-of.js';
+import { oneOf } from '../parse-count.js';
 
 const NAME = { name: 'name', about: 'name of a listener with spec.remote' };
 const ADDRESSES = ['cluster-dns', 'loopback'] as const;

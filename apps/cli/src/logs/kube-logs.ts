@@ -14,8 +14,22 @@ import {
 import { CONFIG_MAPS, type Pod } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
+import type { TargetFlags } from '../context/target.js';
 import type { LogOwner } from './log-owner.js';
-import type { LogsFlags } from './logs-flags.js';
+
+export interface LogsFlags extends TargetFlags {
+  readonly namespace: string | undefined;
+  readonly revision: string | undefined;
+  readonly container: string | undefined;
+  readonly follow: boolean;
+  readonly previous: boolean;
+  readonly tail: number | undefined;
+  /** Milliseconds before now. */
+  readonly since: number | undefined;
+  readonly timestamps: boolean;
+  /** Undefined: for people. */
+  readonly output: 'json' | undefined;
+}
 
 const IDLE_MS = 60_000;
 

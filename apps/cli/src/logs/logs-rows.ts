@@ -2,7 +2,7 @@ import { type Command, command, optional, parsed, toggle } from '#lib/command-li
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
-import { oneOf } from '../one-of.js';
+import { oneOf } from '../parse-count.js';
 
 function parseCount(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new Error('must be a whole number');

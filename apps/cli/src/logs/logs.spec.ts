@@ -4,8 +4,8 @@ import type { LogLine } from '#lib/pod-logs';
 import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { waitFor } from '#lib/testing';
-import { LogPrinter } from './log-printer.js';
-import type { LogsFlags } from './logs-flags.js';
+import { LogPrinter } from './logs-command.js';
+import type { LogsFlags } from './kube-logs.js';
 import { restLogs } from './rest-logs.js';
 
 const ID = '00000000-0000-4000-8000-000000000001';

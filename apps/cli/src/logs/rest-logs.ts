@@ -5,8 +5,7 @@ import { errorText } from '#lib/errors';
 import { type RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { deploymentIdOf } from '../rest/deployment-id.js';
-import { sinceText } from './kube-logs.js';
-import type { LogsFlags } from './logs-flags.js';
+import { type LogsFlags, sinceText } from './kube-logs.js';
 
 /** One line of an answer of `GET /v2/deployments/{id}/logs`. */
 type LogRecord =

@@ -2,9 +2,9 @@ import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 import { applyObject } from './apply-manifest.js';
-import { nameOf } from './object-text.js';
+import { nameOf } from './table-answer.js';
 import { readManifest } from './read-manifest.js';
 
 /** `agentplane apply -f FILE`: every object of the file, in its order; what is applied before a failure stays. */

@@ -3,13 +3,12 @@ import { type KubeObject, type ObjectKey, RESOURCES } from '#lib/resources';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { print } from '../output/print.js';
+import { print } from '../output/print-items.js';
 import { followObject } from '../waiting/follow-object.js';
 import { findKind, type Kind } from './find-kind.js';
-import { findObject } from './find-object.js';
+import { findObject, parseObjectWords } from './find-object.js';
 import { namespaceOf } from './get-command.js';
-import { nameOf } from './object-text.js';
-import { parseObjectWords } from './parse-object-words.js';
+import { nameOf } from './table-answer.js';
 
 export interface DeleteFlags extends TargetFlags {
   readonly namespace: string | undefined;

@@ -7,9 +7,8 @@ import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { findKind } from './find-kind.js';
-import { findObject } from './find-object.js';
+import { findObject, parseObjectWords } from './find-object.js';
 import { namespaceOf } from './get-command.js';
-import { parseObjectWords } from './parse-object-words.js';
 
 /** `agentplane describe KIND NAME`. */
 export async function describeObject(

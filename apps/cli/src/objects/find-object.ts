@@ -1,7 +1,26 @@
 import type { KubeClient, Untyped } from '#lib/kube';
-import { idOf, isUuid } from '#lib/resources';
+import { idOf, isUuid, type ResourceRef } from '#lib/resources';
 import { CommandError } from '../command-error.js';
 import type { Kind } from './find-kind.js';
+
+/** Parsed form of `KIND [NAME]` or `KIND/NAME`. */
+export interface ObjectWords {
+  readonly kind: string;
+  readonly name: string | undefined;
+}
+
+/** @throws CommandError `usage` when the name is given twice */
+export function parseObjectWords([first = '', second]: readonly string[]): ObjectWords {
+  const [kind = '', name, ...rest] = first.split('/');
+  if (kind === '' || name === '' || rest.length > 0 || (name !== undefined && second !== undefined))
+    throw new CommandError('usage', `${first} ${second ?? ''} names no object: use KIND NAME or KIND/NAME`);
+  return { kind, name: name ?? second };
+}
+
+/** `agentdeployment.GROUP/NAME`: an object by kind, group and name, as kubectl prints it. */
+export function qualifiedName({ kind, group }: ResourceRef, name: string): string {
+  return `${kind.toLowerCase()}.${group}/${name}`;
+}
 
 /** Scope of a search for an object: one namespace, or all of them. */
 export interface Place {

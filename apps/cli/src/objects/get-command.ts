@@ -4,13 +4,10 @@ import type { Untyped } from '#lib/kube';
 import { CommandError } from '../command-error.js';
 import { type KubeAccess, withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderDocument } from '../output/print-items.js';
+import { type OutputFormat, renderDocument } from '../output/print-items.js';
 import { findKind, findKinds, type Kind } from './find-kind.js';
-import { findObject } from './find-object.js';
-import { nameLine, withoutManagers } from './object-text.js';
-import { parseObjectWords } from './parse-object-words.js';
-import { fetchTable } from './table-answer.js';
+import { findObject, parseObjectWords } from './find-object.js';
+import { fetchTable, nameLine, withoutManagers } from './table-answer.js';
 import { watchObjects } from './watch-objects.js';
 
 export interface GetFlags extends TargetFlags {

@@ -2,12 +2,9 @@ import { renderTable, visibleText } from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { isNotFound, KubeApiError, type KubeClient, KubeUnreachableError, type Untyped } from '#lib/kube';
 import { type Clock, systemClock } from '#lib/time';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderDocument } from '../output/print-items.js';
-import { print } from '../output/print.js';
+import { type OutputFormat, print, renderDocument } from '../output/print-items.js';
 import type { Kind } from './find-kind.js';
-import { nameLine, withoutManagers } from './object-text.js';
-import { type FetchedTable, fetchTable } from './table-answer.js';
+import { type FetchedTable, fetchTable, nameLine, withoutManagers } from './table-answer.js';
 
 const PAUSE_MS = 2_000;
 

@@ -1,5 +1,5 @@
 import type { OptionSpec } from '#lib/command-line';
-import { OUTPUT_WORDS, type OutputFormat, parseOutputFormat } from './output-format.js';
+import { OUTPUT_WORDS, type OutputFormat, parseOutputFormat } from './print-items.js';
 
 /** `-o`, the same for every command that lists something. */
 export const OUTPUT: OptionSpec<OutputFormat> = {

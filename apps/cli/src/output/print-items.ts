@@ -1,5 +1,30 @@
 import { cellText, renderTable, visibleText } from '#lib/command-line';
-import type { OutputFormat } from './output-format.js';
+
+/** Output format of a command. */
+export type OutputFormat =
+  | { readonly kind: 'table' }
+  | { readonly kind: 'wide' }
+  | { readonly kind: 'json' }
+  | { readonly kind: 'yaml' }
+  | { readonly kind: 'name' }
+  | { readonly kind: 'jsonpath'; readonly template: string };
+
+/** Formats that are one word; `jsonpath=TEMPLATE` is the other. */
+export const OUTPUT_WORDS = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+
+/** @throws Error that lists the formats */
+export function parseOutputFormat(text: string): OutputFormat {
+  const word = OUTPUT_WORDS.find((one) => one === text);
+  if (word !== undefined) return { kind: word };
+  const template = /^jsonpath=(.+)$/s.exec(text)?.[1];
+  if (template !== undefined) return { kind: 'jsonpath', template };
+  throw new Error(`Allowed choices are ${OUTPUT_WORDS.join(', ')}, jsonpath=TEMPLATE.`);
+}
+
+/** Writes text on standard output; names, states and errors in it may be of others, and a terminal obeys what it reads. */
+export function print(text: string): void {
+  process.stdout.write(visibleText(text));
+}
 
 /** One column of a table: its heading, and the cell of an item. */
 export interface Column<T> {

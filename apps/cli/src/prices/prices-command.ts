@@ -1,15 +1,12 @@
 import { visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
-import { RestClient, RestError } from '#lib/rest-client';
+import { RestClient, RestError, timeText } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
-import { timeText } from '#lib/trace-tree';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
 import { projectIdOf } from '../rest/project-id.js';
-import { print } from '../output/print.js';
 
 const PATH = '/model-price-map';
 

@@ -1,7 +1,19 @@
-import { isUuid } from '#lib/resources';
+import { visibleText } from '#lib/command-line';
+import {
+  ANNOTATION,
+  DEPLOYMENTS,
+  idOf,
+  isUuid,
+  type Deployment as KubeDeployment,
+  LABEL,
+  RESOURCES,
+} from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
+import type { Clock } from '#lib/time';
 import { CommandError } from '../command-error.js';
+import type { KubeAccess } from '../context/open-kube.js';
 import { deploymentIdOf } from '../rest/deployment-id.js';
+import { progressLines } from '../waiting/progress-lines.js';
 
 type Rest = RestRequests;
 
@@ -92,4 +104,119 @@ export function formerRevision(
     'failed',
     `deployment ${name} has no earlier revision that served and is not archived: "agentplane revisions ${name}" lists all, "--revision" names one`,
   );
+}
+
+const LOOK_MS = 1_000;
+/** Reasons of the condition Ready while it is true: a deployment at zero pods serves all requests. */
+const SERVING: ReadonlySet<string | null | undefined> = new Set(['Ready', 'Asleep', 'Waking']);
+export const FAILED: ReadonlySet<string> = new Set([
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+  'SKIPPED',
+  'INTERRUPTED',
+]);
+
+export interface RestWait {
+  readonly rest: RestRequests;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** One line, each time that something else is waited for. */
+  readonly onProgress: (message: string) => void;
+}
+
+/** Result of a look: done, or the reason for waiting. */
+type Look = { readonly kind: 'done' } | { readonly kind: 'pending'; readonly message: string };
+
+/**
+ * Waits until a revision serves.
+ * @throws CommandError `failed` with the reason, `timedOut`
+ */
+export async function waitForRevision(
+  wait: RestWait,
+  deployment: Deployment,
+  revisionId: string,
+): Promise<void> {
+  const { name } = deployment;
+  await look(wait, name, async () => {
+    const { status, ...found } = await readRevision(wait.rest, deployment, revisionId);
+    const why = reasonText(found);
+    if (FAILED.has(status))
+      throw new CommandError(
+        'failed',
+        `revision ${revisionId} of ${name} is ${status}${why}; "agentplane events ${name}" and "agentplane logs ${name} --revision ${revisionId}" show more`,
+      );
+    return status === 'DEPLOYED' ? { kind: 'done' } : { kind: 'pending', message: `${status}${why}` };
+  });
+}
+
+/** Waits until a deployment serves as it is asked to. @throws CommandError `timedOut` */
+export async function waitUntilServing(wait: RestWait, { id, name }: Deployment): Promise<void> {
+  await look(wait, name, async () => {
+    const found = await wait.rest.request<Deployment>('GET', `/v2/deployments/${id}`);
+    return found.status === 'READY' && SERVING.has(found.status_reason)
+      ? { kind: 'done' }
+      : { kind: 'pending', message: `${found.status}${reasonText(found)}` };
+  });
+}
+
+/**
+ * Waits until the pods of a restart have replaced the former ones. Workloads of another cluster cannot be seen, and are not
+ * waited for. @throws CommandError `timedOut`
+ */
+export async function waitForPods(
+  { client }: KubeAccess,
+  wait: RestWait,
+  { id, name }: Deployment,
+): Promise<void> {
+  const [deployment] = (await client.list(RESOURCES.AgentDeployment)).items.filter((one) => idOf(one) === id);
+  const stamp = deployment?.metadata.annotations?.[ANNOTATION.restart];
+  if (!deployment || stamp === undefined) return;
+  const { namespace = '' } = deployment.metadata;
+  const labelSelector = `${LABEL.deployment}=${deployment.metadata.name}`;
+  await look(wait, name, async () => {
+    const { items } = await client.list(DEPLOYMENTS, { namespace, labelSelector });
+    const stamped = items.filter(
+      ({ spec }) => spec.template.metadata?.annotations?.[ANNOTATION.restart] === stamp,
+    );
+    const isDone = items.length === 0 || (stamped.length > 0 && stamped.every(isReplaced));
+    return isDone ? { kind: 'done' } : { kind: 'pending', message: 'starting new pods' };
+  });
+}
+
+function isReplaced({ metadata, spec, status = {} }: KubeDeployment): boolean {
+  const wanted = spec.replicas ?? 1;
+  const { observedGeneration, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  return (
+    observedGeneration === metadata.generation &&
+    [replicas, updatedReplicas, availableReplicas].every((count) => count === wanted)
+  );
+}
+
+async function look(
+  { clock, timeoutMs, onProgress }: RestWait,
+  name: string,
+  once: () => Promise<Look>,
+): Promise<void> {
+  const untilMs = clock.monotonicMs() + timeoutMs;
+  const show = progressLines(onProgress, () => clock.monotonicMs());
+  for (let last = ''; ; await clock.sleep(LOOK_MS)) {
+    const found = await once();
+    if (found.kind === 'done') return;
+    show(`${name}: ${found.message}`);
+    last = found.message;
+    if (clock.monotonicMs() >= untilMs)
+      throw new CommandError(
+        'timedOut',
+        `${name} does not serve after ${timeoutMs / 1_000} s: ${last}; it goes on, and "agentplane revisions ${name}" shows how far`,
+      );
+  }
+}
+
+function reasonText({
+  status_reason: reason,
+  status_message: message,
+}: Pick<Revision, 'status_reason' | 'status_message'>): string {
+  const parts = [reason, message].filter((part) => part !== null && part !== '');
+  return parts.length === 0 ? '' : visibleText(` (${parts.join(': ').replaceAll('\n', ' ')})`);
 }

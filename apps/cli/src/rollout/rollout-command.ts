@@ -4,25 +4,21 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { print } from '../output/print.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
 import {
   type Deployment,
+  FAILED,
   findRevision,
   formerRevision,
   readDeployment,
   readRevision,
   readRevisions,
-  type Revision,
-} from './revisions.js';
-import {
-  FAILED,
   type RestWait,
+  type Revision,
   waitForPods,
   waitForRevision,
   waitUntilServing,
-} from './wait-for-revision.js';
+} from './revisions.js';
 
 export interface WaitFlags extends TargetFlags {
   readonly wait: boolean;

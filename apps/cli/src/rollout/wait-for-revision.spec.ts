@@ -1,6 +1,5 @@
 import { FakeClock } from '#lib/testing';
-import type { Deployment } from './revisions.js';
-import { waitUntilServing } from './wait-for-revision.js';
+import { type Deployment, waitUntilServing } from './revisions.js';
 
 const deployment = (reason: string, status = 'READY'): Deployment => ({
   id: 'i',

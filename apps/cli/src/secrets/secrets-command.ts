@@ -5,12 +5,9 @@ import { EXIT } from '#lib/lifecycle';
 import { RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
-import { print } from '../output/print.js';
-import { type Deployment, readDeployment } from '../rollout/revisions.js';
+import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
+import { type Deployment, readDeployment, waitForRevision } from '../rollout/revisions.js';
 import { waiting, type WaitFlags } from '../rollout/rollout-command.js';
-import { waitForRevision } from '../rollout/wait-for-revision.js';
 
 /** A secret as it is sent: without a value the one that it has is kept. */
 interface Secret {

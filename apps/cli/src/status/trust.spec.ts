@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AgentDeployment, LABEL, type Node, PODS_RUN_AS_ROOT, PODS_SHARE_USER } from '#lib/resources';
-import { trustRows } from './trust.js';
+import { trustRows } from './status-command.js';
 
 const deployment = (name: string) => ({ metadata: { name } }) as AgentDeployment;
 const node = (...types: string[]): Node => ({

@@ -1,9 +1,7 @@
 import { EXIT } from '#lib/lifecycle';
-import { RestClient } from '#lib/rest-client';
-import { costText, timeText } from '#lib/trace-tree';
+import { costText, RestClient, timeText } from '#lib/rest-client';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
 
 /** A tracing project as the REST interface answers it, as far as it is shown. */
 interface Project {

@@ -1,7 +1,7 @@
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { parseTime } from '../parse-time.js';
+import { parseTime } from '../parse-count.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const WHICH_OPTIONS = {

@@ -3,8 +3,7 @@ import { EXIT } from '#lib/lifecycle';
 import { workspaceLines } from '#lib/object-text';
 import { readWorkspace, RestClient, type WorkspaceDetails } from '#lib/rest-client';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { renderDocument } from '../output/print-items.js';
+import { type OutputFormat, renderDocument } from '../output/print-items.js';
 
 /** `agentplane workspace show`. */
 export async function showWorkspace({

@@ -13,9 +13,7 @@ import {
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import type { OutputFormat } from '../output/output-format.js';
-import { print } from '../output/print.js';
-import { renderItems, type Shape } from '../output/print-items.js';
+import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
 import { followObject } from '../waiting/follow-object.js';
 
 export type Plan = Workspace['spec']['plan'];

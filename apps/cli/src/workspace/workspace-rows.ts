@@ -2,7 +2,7 @@ import { type Command, command, optional, parsed, toggle } from '#lib/command-li
 import { isUuid } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
-import { oneOf } from '../one-of.js';
+import { oneOf } from '../parse-count.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const PLANS = ['developer', 'plus', 'enterprise'] as const;

@@ -21,9 +21,7 @@ import { createLogger } from '#lib/telemetry';
 import { testEmbeddedKube, testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
-import { archiveRevisions } from './archive-revisions.js';
-import type { DeploymentTools } from './deployment-tools.js';
-import { finalizeDeployment } from './finalize.js';
+import { archiveRevisions, type DeploymentTools, finalizeDeployment } from './deployment-reconciler.js';
 import { RevisionArchiver } from './revision-archiver.js';
 import { revision as sampleRevision, TRUSTING } from './testdata/sample-world.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AgentDeployment } from '#lib/resources';
-import { claimHost } from './claim-host.js';
+import { claimHost } from './summarize.js';
 import { deployment } from './testdata/sample-world.js';
 
 const HOST = 'weather.agents.test';

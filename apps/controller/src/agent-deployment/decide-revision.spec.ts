@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { stableJson } from '#lib/json';
 import { type AgentDeployment, type AgentRevision, ANNOTATION } from '#lib/resources';
 import { decideRevision } from './decide-revision.js';
-import { formerHashes, revisionHash } from './revision-hash.js';
+import { formerHashes, revisionHash } from './decide.js';
 
 const ID = '11111111-1111-4111-8111-111111111111';
 const OTHER = '22222222-2222-4222-8222-222222222222';

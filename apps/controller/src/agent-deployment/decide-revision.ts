@@ -1,6 +1,52 @@
+import type { Informer, KubeClient } from '#lib/kube';
 import { awaitedSource } from '#lib/manifests';
-import { type AgentDeployment, type AgentRevision, ANNOTATION, idOf, REASON } from '#lib/resources';
-import { derivedUuid } from '../identity/derived-uuid.js';
+import { isOwnedBy } from '#lib/reconcile';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  ANNOTATION,
+  idOf,
+  LABEL,
+  REASON,
+  RESOURCES,
+} from '#lib/resources';
+import { derivedUuid } from '../identity/decide-id.js';
+
+/**
+ * The revisions of a deployment as the cache has them. The owner reference alone is not enough: a listener of
+ * another cluster writes the metadata of its own revisions and could name another deployment as owner. Their
+ * specs are immutable, so they are compared too.
+ */
+export function ownRevisions(
+  revisions: Pick<Informer<AgentRevision>, 'ownedBy'>,
+  deployment: AgentDeployment,
+): readonly AgentRevision[] {
+  return revisions.ownedBy(deployment).filter((revision) => isOfDeployment(revision, deployment));
+}
+
+/** True when the spec of a revision names the deployment. */
+function isOfDeployment(
+  { spec }: Pick<AgentRevision, 'spec'>,
+  { metadata }: Pick<AgentDeployment, 'metadata'>,
+): boolean {
+  return spec.deploymentName === metadata.name;
+}
+
+/** The revisions of a deployment as the server has them, those that are being deleted included. */
+export async function listRevisions(
+  client: KubeClient,
+  deployment: AgentDeployment,
+): Promise<readonly AgentRevision[]> {
+  const { namespace = '', name } = deployment.metadata;
+  const labelSelector = `${LABEL.deployment}=${name}`;
+  const { items } = await client.list(RESOURCES.AgentRevision, { namespace, labelSelector });
+  return items.filter((one) => isOwnedBy(one, deployment) && isOfDeployment(one, deployment));
+}
+
+/** The name of a deployment on the wire and of its tracing project. */
+export function wireName({ metadata, spec }: Pick<AgentDeployment, 'metadata' | 'spec'>): string {
+  return spec.name ?? metadata.name;
+}
 
 /** A revision to be made: from the present spec, or from the snapshot of an earlier one. */
 export interface NewRevision {

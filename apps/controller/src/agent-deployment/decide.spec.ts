@@ -1,7 +1,6 @@
 import type { AgentDeployment, AgentRevision } from '#lib/resources';
-import { decideDeployment } from './decide.js';
+import { decideDeployment, revisionHash } from './decide.js';
 import type { DeploymentWorld } from './observe.js';
-import { revisionHash } from './revision-hash.js';
 import { deployment, PROVISIONED, revision, world } from './testdata/sample-world.js';
 
 const HASH = revisionHash(deployment(), {}, 'key');

@@ -1,19 +1,101 @@
+import { createHmac } from 'node:crypto';
+import { stableJson } from '#lib/json';
+import { placeNamespaces, withScaleOf } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
   ANNOTATION,
   CONDITION,
   findCondition,
+  isConditionTrue,
   type Listener,
   REASON,
+  type ResourceSpec,
 } from '#lib/resources';
-import { placeNamespaces } from '#lib/manifests';
-import { untilSecretLook } from '../secret-look.js';
+import { untilSecretLook } from '../paced-look.js';
 import { decideRevision, type NewRevision } from './decide-revision.js';
 import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
 import { admitDeployment, admitRevision, type Refusal, refuseLostListener } from './refusal.js';
-import { formerHashes, revisionHash } from './revision-hash.js';
-import { revisionsToForget } from './revisions-to-forget.js';
+
+/**
+ * Revisions beyond the history limit, oldest first: never the newest, the one that serves, or one that a kept revision
+ * repeats, since that one may run its Deployment. Only revisions whose end the listener has reported, which is final:
+ * the Service moves a moment before that is reported.
+ */
+export function revisionsToForget(
+  revisions: readonly AgentRevision[],
+  limit: number,
+): readonly AgentRevision[] {
+  const others = revisions.filter(
+    (revision) => revision !== revisions.at(-1) && revision.status?.serving !== true,
+  );
+  const surplus = new Set(others.slice(0, Math.max(0, others.length - limit)).filter(hasEnded));
+  const repeated = new Set(
+    revisions.filter((revision) => !surplus.has(revision)).map(({ spec }) => spec.redeployOf),
+  );
+  return [...surplus].filter(({ metadata }) => !repeated.has(metadata.name));
+}
+
+function hasEnded({ status }: AgentRevision): boolean {
+  const conditions = status?.conditions;
+  return (
+    isConditionTrue(conditions, CONDITION.failed) ||
+    isConditionTrue(conditions, CONDITION.superseded) ||
+    findCondition(conditions, CONDITION.active)?.status === 'False'
+  );
+}
+
+/**
+ * Hash of everything that makes a revision, which numbers of pods do not, keyed with the deployment's own platform key: the hash is an annotation, and
+ * short secrets could be guessed from a plain hash by a reader of revisions who may not read Secrets.
+ * @param environment values of the secretsRef Secret, base64
+ */
+export function revisionHash(
+  deployment: Pick<AgentDeployment, 'spec'>,
+  environment: Readonly<Record<string, string>>,
+  platformKey: string,
+): string {
+  return hashWith(
+    deployment,
+    withScaleOf(deployment.spec.sourceConfig.resourceSpec, {}),
+    environment,
+    platformKey,
+  );
+}
+
+/**
+ * The hashes that earlier versions, which counted numbers of pods, gave a revision of the present spec, with the present
+ * numbers or those of the revision.
+ */
+export function formerHashes(
+  deployment: Pick<AgentDeployment, 'spec'>,
+  { spec: { resourceSpec: former = {} } }: Pick<AgentRevision, 'spec'>,
+  environment: Readonly<Record<string, string>>,
+  platformKey: string,
+): readonly string[] {
+  const { resourceSpec } = deployment.spec.sourceConfig;
+  return [resourceSpec, withScaleOf(resourceSpec, former)].map((one) =>
+    hashWith(deployment, one, environment, platformKey),
+  );
+}
+
+function hashWith(
+  { spec }: Pick<AgentDeployment, 'spec'>,
+  resourceSpec: ResourceSpec | undefined,
+  environment: Readonly<Record<string, string>>,
+  platformKey: string,
+): string {
+  const { secretReferences = [] } = spec;
+  const made = [
+    spec.source,
+    spec.sourceRevisionConfig,
+    resourceSpec ?? null,
+    environment,
+    // revisions without any keep the hash that they had
+    ...(secretReferences.length > 0 ? [secretReferences] : []),
+  ];
+  return createHmac('sha256', platformKey).update(stableJson(made)).digest('hex').slice(0, 32);
+}
 
 /** Next step for a deployment. After each one but the last the world is observed again. */
 export type DeploymentDecision =

@@ -1,27 +1,168 @@
-import { addFinalizer, isAlreadyExists, isConflict, StatusWriter } from '#lib/kube';
+import {
+  addFinalizer,
+  applyManaged,
+  type EventRecorder,
+  isAlreadyExists,
+  isConflict,
+  type KubeClient,
+  removeFinalizer,
+  StatusWriter,
+} from '#lib/kube';
+import { type AgentDefaults, type AgentVolume, buildRevisionEnvSecret } from '#lib/manifests';
+import { postgresTrouble, sqlState } from '#lib/postgres';
 import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentDeploymentStatus,
+  type AgentRevision,
   CONDITION,
   EVENT,
   FINALIZER,
   findCondition,
+  isDeleting,
+  keyOf,
   type ObjectKey,
+  REASON,
   RESOURCES,
+  SECRETS,
+  setCondition,
+  type Workspace,
 } from '#lib/resources';
+import type { Clock } from '#lib/time';
 import { workspaceOf } from '../caches.js';
+import { ensureId, ownId } from '../identity/decide-id.js';
 import { pacedLook } from '../paced-look.js';
-import { ownId } from '../identity/decide-id.js';
-import { ensureId } from '../identity/ensure-id.js';
+import { listRevisions } from './decide-revision.js';
 import { decideDeployment, type DeploymentDecision } from './decide.js';
-import type { DeploymentTools } from './deployment-tools.js';
-import { finalizeDeployment } from './finalize.js';
-import { archiveRevisions } from './archive-revisions.js';
 import { makeRevision } from './make-revision.js';
-import { type DeploymentCaches, type DeploymentWorld, observeDeployment } from './observe.js';
-import { reportVariables, storeVariables } from './store-variables.js';
+import { type DeploymentCaches, type DeploymentWorld, observeDeployment, type Variables } from './observe.js';
+import type { DeploymentProvisioning } from './provision.js';
+import { requireOwned } from './require-owned.js';
+import type { RevisionArchiver } from './revision-archiver.js';
 import { type Outcome, summarizeDeployment } from './summarize.js';
+
+/** Dependencies of the reconciler. */
+export interface DeploymentTools {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly provisioning: DeploymentProvisioning;
+  readonly archiver: Pick<RevisionArchiver, 'store' | 'forget'>;
+  /** Names of Secrets with logins of registries, which nodes use to pull images. */
+  readonly registrySecrets: readonly string[];
+  /** Kinds of volumes that agents may have beside those that need no storage. */
+  readonly agentVolumes: readonly AgentVolume[];
+  /** Placement and memory limit of pods of agents, unless a resource spec or the Workspace sets them. */
+  readonly agentDefaults: AgentDefaults;
+}
+
+/** Deletes revisions; never one that was made since under the same name. */
+async function forgetRevisions(
+  client: KubeClient,
+  revisions: readonly AgentRevision[],
+  propagation: 'Background' | 'Foreground' = 'Background',
+): Promise<void> {
+  for (const revision of revisions) {
+    const { uid } = revision.metadata;
+    await client.delete(RESOURCES.AgentRevision, keyOf(revision), {
+      propagation,
+      ...(uid === undefined ? {} : { uid }),
+    });
+  }
+}
+
+const DELETING_MS = 1_000;
+
+/**
+ * Ends a deployment: its pods first, then the things that they use, since an agent without its database would
+ * only report errors. Revisions are listed from the server: one that no cache shows yet would lose its
+ * database under its pods. They are not archived, and archived ones are dropped: they belong to the
+ * deployment.
+ * @param id the deployment's own, by which its database is named
+ */
+export async function finalizeDeployment(
+  { client, provisioning, archiver }: Pick<DeploymentTools, 'client' | 'provisioning' | 'archiver'>,
+  deployment: AgentDeployment,
+  { id, workspace }: { readonly id: string; readonly workspace: Workspace | undefined },
+): Promise<Result> {
+  const revisions = await listRevisions(client, deployment);
+  const present = revisions.filter((revision) => !isDeleting(revision));
+  await forgetRevisions(client, present, 'Foreground');
+  if (revisions.length > 0) return wait(REASON.deleting, DELETING_MS);
+  if (workspace) await archiver.forget(id, workspace.spec.tenantId);
+  await provisioning.release(deployment, id, workspace?.spec.tenantId);
+  await removeFinalizer(client, RESOURCES.AgentDeployment, deployment, FINALIZER.deployment);
+  return done();
+}
+
+const RETRY_MS = 60_000;
+
+/**
+ * Stores revisions in the archive and deletes them afterwards. A database that stores nothing keeps them where they are:
+ * that is reported by an event, and holds up nothing else of the deployment.
+ */
+export async function archiveRevisions(
+  { client, archiver, events }: Pick<DeploymentTools, 'client' | 'archiver' | 'events'>,
+  deployment: AgentDeployment,
+  {
+    revisions,
+    tenantId,
+  }: Pick<Extract<DeploymentDecision, { kind: 'archive-revisions' }>, 'revisions' | 'tenantId'>,
+): Promise<Outcome> {
+  try {
+    await archiver.store(deployment, revisions, tenantId);
+  } catch (error) {
+    const isUnavailable = postgresTrouble(error) === 'unavailable';
+    const state = sqlState(error);
+    if (!isUnavailable && state === undefined) throw error;
+    const trouble = isUnavailable ? 'database unavailable' : `the database refused it (SQLSTATE ${state})`;
+    events.record(RESOURCES.AgentDeployment, deployment, {
+      type: 'Warning',
+      reason: EVENT.archivingFailed,
+      message: `archiving revisions past revisionHistoryLimit failed: ${trouble}; they stay, retrying every minute`,
+    });
+    return { kind: 'done', retryMs: RETRY_MS };
+  }
+  await forgetRevisions(client, revisions);
+  return { kind: 'done' };
+}
+
+/** Writes the immutable Secret with the variables of a revision. One that an interrupted pass wrote stays. */
+async function storeVariables(
+  client: KubeClient,
+  deployment: AgentDeployment,
+  revision: AgentRevision,
+  variables: Variables,
+): Promise<void> {
+  const desired = buildRevisionEnvSecret(deployment, revision.metadata.name, variables);
+  const key = { namespace: revision.metadata.namespace ?? '', name: desired.metadata.name };
+  const existing = await client.find(SECRETS, key);
+  if (existing && requireOwned(existing, revision)) return;
+  try {
+    const owner = { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision } as const;
+    await applyManaged(client, owner, { ref: SECRETS, desired, existing: undefined });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+/** Reports on the revision that its variables are stored: what comes next waits for that. */
+async function reportVariables(
+  status: StatusWriter,
+  revision: AgentRevision,
+  now: Date,
+): Promise<AgentRevision> {
+  const condition = {
+    type: CONDITION.variablesReady,
+    status: 'True',
+    reason: REASON.variablesStored,
+    message: `Secret ${revision.spec.envSecretName} holds the variables`,
+    observedGeneration: revision.metadata.generation ?? 1,
+  } as const;
+  return await status.apply(RESOURCES.AgentRevision, revision, {
+    conditions: setCondition([], condition, now),
+  });
+}
 
 /** Condition types of this reconciler. Other reconcilers write conditions of their own into the same list. */
 const CONDITIONS = [

@@ -19,8 +19,7 @@ import {
   revisionName,
 } from '#lib/resources';
 import type { DeploymentDecision } from './decide.js';
-import type { NewRevision } from './decide-revision.js';
-import { wireName } from './wire-name.js';
+import { type NewRevision, wireName } from './decide-revision.js';
 
 export type MakeRevision = Extract<DeploymentDecision, { readonly kind: 'make-revision' }>;
 

@@ -26,12 +26,10 @@ import {
   type Workspace,
 } from '#lib/resources';
 import { type Caches, hostRivals, workspaceOf } from '../caches.js';
-import { isHandled } from './decide-revision.js';
-import { listRevisions } from './list-revisions.js';
-import { ownRevisions } from './own-revisions.js';
+import { isHandled, listRevisions, ownRevisions } from './decide-revision.js';
 import type { DeploymentProvisioning, KnownDatabase } from './provision.js';
 import { findRefusedObject } from './refused-object.js';
-import { secretValue } from './secret-value.js';
+import { secretValue } from './require-owned.js';
 
 export type DeploymentCaches = Pick<
   Caches,

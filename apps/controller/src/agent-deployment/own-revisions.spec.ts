@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AgentDeployment, AgentRevision } from '#lib/resources';
-import { ownRevisions } from './own-revisions.js';
+import { ownRevisions } from './decide-revision.js';
 
 describe('ownRevisions', () => {
   it('leaves out a revision of another deployment that was given this one as its owner', () => {

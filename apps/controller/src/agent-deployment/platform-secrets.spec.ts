@@ -1,5 +1,5 @@
 import { BUILD_LOGIN_TYPE, LISTENER_KEY_TYPE, type Secret, SECRET_TYPE } from '#lib/resources';
-import { isSecretOfPlatform } from './platform-secrets.js';
+import { isSecretOfPlatform } from './refused-object.js';
 import { deployment, revision } from './testdata/sample-world.js';
 
 const caches = {

@@ -4,7 +4,7 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { ANNOTATION, NAMESPACES, type Secret, SECRETS } from '#lib/resources';
 import { FakeClock, testEmbeddedKube, testPostgres } from '#lib/testing';
 import { DeploymentProvisioning } from './provision.js';
-import { secretValue } from './secret-value.js';
+import { secretValue } from './require-owned.js';
 import { deployment } from './testdata/sample-world.js';
 
 const KEY = { namespace: 'ws-x', name: 'a-database' };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { Admission } from '#lib/admission';
 import { databaseUri, type DeploymentDatabases } from '#lib/deployment-database';
-import type { ApiKeys, Projects } from '#lib/trace-store';
+import { WaitingError } from '#lib/errors';
 import { applyManaged, type KubeClient } from '#lib/kube';
 import {
   buildDatabaseSecret,
@@ -13,7 +14,6 @@ import {
   wantsDatabaseServer,
 } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
-import type { Clock } from '#lib/time';
 import {
   type AgentDeployment,
   ANNOTATION,
@@ -23,15 +23,43 @@ import {
   isConditionTrue,
   keyOf,
   platformSecretName,
+  REASON,
   RESOURCES,
   type Secret,
   SECRETS,
 } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { ApiKeys, Projects } from '#lib/trace-store';
 import type { DatabaseServers } from './database-servers.js';
-import { requireOwned } from './require-owned.js';
-import { secretValue } from './secret-value.js';
-import { ServerTurns } from './server-turns.js';
-import { wireName } from './wire-name.js';
+import { wireName } from './decide-revision.js';
+import { requireOwned, secretValue } from './require-owned.js';
+
+/** Half of the passes that there are at a time, for deployments of all workspaces. */
+const MOST = 2;
+const LOOK_MS = 1_000;
+
+/**
+ * Bounds how many Postgres servers of deployments' own are asked at once. The owner of such a server can delay its answers,
+ * and holds half of the passes at most.
+ */
+export class ServerTurns {
+  readonly #asked = new Admission({ capacity: MOST });
+
+  /**
+   *
+   * @throws WaitingError while all places are taken
+   */
+  async take<T>(ask: () => Promise<T>): Promise<T> {
+    const place = this.#asked.tryEnter();
+    if (!place)
+      throw new WaitingError(
+        REASON.databaseStarting,
+        `${MOST} Postgres servers of deployments are being asked; this one comes after them`,
+        LOOK_MS,
+      );
+    return ask().finally(place.release);
+  }
+}
 
 const DAY_MS = 86_400_000;
 

@@ -5,18 +5,115 @@ import {
   isSecretName,
   MAX_NAMED_SECRETS,
   type RefusedObject,
+  wantedResourceSpec,
 } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
+  API_VERSION,
+  BUILD_LOGIN_TYPE,
   databaseSecretName,
+  idOf,
+  LABEL,
+  LISTENER_KEY_TYPE,
+  listenerObjectName,
   namedByPodSpec,
   platformSecretName,
+  RESOURCES,
   type ResourceSpec,
   type Secret,
+  SECRET_TYPE,
 } from '#lib/resources';
-import { judgedReferences, judgedSpecs } from './judged-specs.js';
-import { isSecretOfPlatform, type Listed } from './platform-secrets.js';
+import type { Caches } from '../caches.js';
+import { isHandled } from './decide-revision.js';
+
+interface JudgedDeployment {
+  readonly deployment: AgentDeployment;
+  readonly revisions: readonly AgentRevision[];
+}
+
+type Judged = Pick<AgentRevision['spec'], 'resourceSpec' | 'secretReferences'>;
+
+/**
+ * Specs from which the next revision may be made: the present one, and that of a revision to be redeployed.
+ */
+function judged({ deployment, revisions }: JudgedDeployment): readonly Judged[] {
+  const from = deployment.spec.revisionRequest?.fromRevisionId?.toLowerCase();
+  const repeated = isHandled(deployment, revisions)
+    ? undefined
+    : revisions.find((revision) => idOf(revision) === from);
+  const resourceSpec = wantedResourceSpec(deployment.spec);
+  const { secretReferences } = deployment.spec;
+  const present = {
+    ...(resourceSpec ? { resourceSpec } : {}),
+    ...(secretReferences ? { secretReferences } : {}),
+  };
+  return [present, ...(repeated ? [repeated.spec] : [])];
+}
+
+/** Resource specs of the next revision. */
+export function judgedSpecs(of: JudgedDeployment): readonly ResourceSpec[] {
+  return judged(of).flatMap(({ resourceSpec }) => resourceSpec ?? []);
+}
+
+/** Secrets whose values become variables of the next revision. */
+function judgedReferences(of: JudgedDeployment): readonly string[] {
+  return judged(of).flatMap(({ secretReferences = [] }) =>
+    secretReferences.map(({ secretName }) => secretName),
+  );
+}
+
+const TYPES: ReadonlySet<string> = new Set([
+  ...Object.values(SECRET_TYPE),
+  BUILD_LOGIN_TYPE,
+  LISTENER_KEY_TYPE,
+]);
+
+/** Caches that tell which object a Secret belongs to. */
+type Listed = {
+  readonly [Kind in 'deployments' | 'revisions' | 'destinations']: Pick<Caches[Kind], 'list'>;
+};
+
+/**
+ * True when a Secret belongs to the platform: the credentials of a destination, or a Secret that a
+ * deployment, one of its revisions or its build got from the platform. Its immutable type decides, or the
+ * object that names it; labels could be removed. Credentials of a destination that a person keeps in a Secret
+ * of their own may be given to agents as well.
+ */
+export function isSecretOfPlatform(
+  { metadata, type = '' }: Secret,
+  deployment: AgentDeployment,
+  caches: Listed,
+): boolean {
+  const { name, namespace = '' } = metadata;
+  return (
+    TYPES.has(type) ||
+    isTokenOfListener({ metadata, type }) ||
+    isOfAnother(metadata, deployment) ||
+    (isMadeForDestination(metadata) &&
+      caches.destinations.list(namespace).some(({ spec }) => spec.credentialsSecretRef?.name === name)) ||
+    isSecretName(name, namespace, caches)
+  );
+}
+
+/** True for a Secret of an earlier version of the platform, which gave such Secrets no type of their own. */
+function isMadeForDestination({ labels = {}, ownerReferences = [] }: Secret['metadata']): boolean {
+  return (
+    labels[LABEL.component] === 'destination-credentials' ||
+    ownerReferences.some(({ kind }) => kind === RESOURCES.BulkExportDestination.kind)
+  );
+}
+
+/** Values that were given to another deployment, or made for a resource that is gone. */
+function isOfAnother({ ownerReferences = [] }: Secret['metadata'], { metadata }: AgentDeployment): boolean {
+  return ownerReferences.some(({ apiVersion, uid }) => apiVersion === API_VERSION && uid !== metadata.uid);
+}
+
+/** A token of a listener's account that does not end, which the platform never makes: its pod may write workloads. */
+function isTokenOfListener({ metadata, type }: Pick<Secret, 'metadata' | 'type'>): boolean {
+  const account = metadata.annotations?.['kubernetes.io/service-account.name'] ?? '';
+  return type === 'kubernetes.io/service-account-token' && account.startsWith(listenerObjectName(''));
+}
 
 /** A deployment, and what is known of the objects that it may name. */
 export interface NamingDeployment {

@@ -2,6 +2,12 @@ import { TerminalError, WaitingError } from '#lib/errors';
 import { controllerOf, isOwnedBy } from '#lib/reconcile';
 import { isDeleting, type KubeObject, REASON, type Secret } from '#lib/resources';
 
+/** The text under a key of a Secret; undefined when the key is missing or empty. */
+export function secretValue(secret: Secret | undefined, key: string): string | undefined {
+  const value = secret?.data?.[key];
+  return value === undefined || value === '' ? undefined : Buffer.from(value, 'base64').toString('utf8');
+}
+
 const FORMER_LOOK_MS = 1_000;
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { archivedOutputs, archivedRevision } from './revision-record.js';
+import { archivedOutputs, archivedRevision } from './revision-archiver.js';
 import { revision } from './testdata/sample-world.js';
 
 describe('the record of a revision', () => {

@@ -1,5 +1,5 @@
 import type { AgentRevision } from '#lib/resources';
-import { revisionsToForget } from './revisions-to-forget.js';
+import { revisionsToForget } from './decide.js';
 
 function revision(number: number, status: AgentRevision['status'] = {}, redeployOf?: string): AgentRevision {
   return {

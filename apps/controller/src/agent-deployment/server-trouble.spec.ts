@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EVENTS, NAMESPACES, type StatefulSet } from '#lib/resources';
 import { testEmbeddedKube } from '#lib/testing';
-import { serverTrouble } from './server-trouble.js';
+import { serverTrouble } from './database-servers.js';
 
 describe('serverTrouble', () => {
   const server = testEmbeddedKube();

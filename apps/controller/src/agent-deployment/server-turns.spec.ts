@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { WaitingError } from '#lib/errors';
-import { ServerTurns } from './server-turns.js';
+import { ServerTurns } from './provision.js';
 
 describe('ServerTurns', () => {
   it('lets no more than two wait for servers, and goes on when one has answered or failed', async () => {

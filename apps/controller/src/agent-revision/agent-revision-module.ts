@@ -8,8 +8,7 @@ import type { ControllerConfig } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { openGitBuilds } from '../git-build/open-git-builds.js';
 import { CommitLooks } from '../git-remote/commit-looks.js';
-import { BuildReconciler } from './build-reconciler.js';
-import { readImageIndex } from './image-index.js';
+import { BuildReconciler, readImageIndex } from './build-reconciler.js';
 
 export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
 

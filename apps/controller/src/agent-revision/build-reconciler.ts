@@ -1,3 +1,4 @@
+import { isOpenTo, readImageEntries } from '#lib/image-store';
 import { type Informer, type KubeClient, StatusWriter } from '#lib/kube';
 import { buildInput } from '#lib/manifests';
 import { done, type Result } from '#lib/reconcile';
@@ -6,6 +7,7 @@ import {
   CONDITION,
   type ConditionDraft,
   FIELD_MANAGER,
+  isConditionTrue,
   isDeleting,
   keyOf,
   type ObjectKey,
@@ -15,8 +17,95 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { BuildFinding, GitBuilds } from '../git-build/git-builds.js';
-import { type BuildDecision, decideBuild } from './decide.js';
-import type { ImageIndex } from './image-index.js';
+
+/** Names of images in the store with their digests (`sha256:HEX`). */
+type ImageIndex = ReadonlyMap<string, string>;
+
+/**
+ * Images of a namespace in the image store; empty when there is no store or no image in it. Entries without a
+ * digest are skipped. An image of another namespace is treated as one that does not exist.
+ */
+export async function readImageIndex(folder: string | undefined, namespace: string): Promise<ImageIndex> {
+  const entries = folder === undefined ? {} : await readImageEntries(folder);
+  const index = new Map<string, string>();
+  for (const [name, entry] of Object.entries(entries))
+    if (/^sha256:[0-9a-f]{64}$/.test(entry.digest) && isOpenTo(entry, namespace))
+      index.set(name, entry.digest);
+  return index;
+}
+
+/**
+ * The reference that a revision runs from then on. Images of the platform's own store are pinned by digest; a name that
+ * the store does not have stays as it is, and the pod reports that the image is missing, as with any registry.
+ */
+export function pinImage(imageUri: string, index: ImageIndex): string {
+  const name = imageUri.replace(/^local\//, '');
+  const digest = index.get(name);
+  return digest === undefined ? `local/${name}` : `local/${name}@${digest}`;
+}
+
+/** Everything that the image of a revision depends on. */
+export interface BuildWorld {
+  readonly revision: AgentRevision;
+  /** The revision that this one repeats; undefined when it repeats none, or one that does not exist. */
+  readonly repeated: AgentRevision | undefined;
+  readonly images: ImageIndex;
+}
+
+type BuildDecision =
+  /** Built already, or its variables are not stored yet: a listener may begin as soon as it is built. */
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'resolve'; readonly image: string }
+  /** Build from git or an archive, which takes a pod and some minutes. */
+  | { readonly kind: 'build' }
+  | { readonly kind: 'refuse'; readonly reason: string; readonly message: string };
+
+/** The image of a revision, decided once. A repeat gets the digest of the revision that it repeats. */
+export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDecision {
+  const { spec, status } = revision;
+  if (status?.image !== undefined || !isConditionTrue(status?.conditions, CONDITION.variablesReady))
+    return { kind: 'nothing' };
+  if (spec.redeployOf !== undefined && !repeated)
+    return {
+      kind: 'refuse',
+      reason: REASON.revisionMissing,
+      message: `revision ${spec.redeployOf} to repeat does not exist; request a new revision`,
+    };
+  const { source, imageUri = '' } = spec;
+  const isOfElsewhere = repeated !== undefined && isWrittenElsewhere(repeated, revision);
+  if (isOfElsewhere && source !== 'external_image')
+    return {
+      kind: 'refuse',
+      reason: REASON.revisionMissing,
+      message: `revision ${repeated.metadata.name} ran in another cluster, which says what it was made of; request a new revision`,
+    };
+  if (repeated?.status?.image !== undefined && !isOfElsewhere)
+    return { kind: 'resolve', image: repeated.status.pinnedImage ?? repeated.status.image };
+  switch (source) {
+    case 'external_image':
+      return { kind: 'resolve', image: isOfOwnStore(revision) ? pinImage(imageUri, images) : imageUri };
+    case 'internal_image':
+      return { kind: 'resolve', image: pinImage(imageUri, images) };
+    case 'git_host':
+    case 'internal_source':
+      return { kind: 'build' };
+    default:
+      return source satisfies never;
+  }
+}
+
+/** No registry has such a name, and no other cluster the images of this one. */
+function isOfOwnStore({ spec: { imageUri = '', placeNamespace } }: AgentRevision): boolean {
+  return /^local\/[^@]+$/.test(imageUri) && placeNamespace === undefined;
+}
+
+/** The listener of another cluster writes the statuses of its revisions, images included: no other cluster runs those. */
+function isWrittenElsewhere(repeated: AgentRevision, { spec }: AgentRevision): boolean {
+  const { placeNamespace, listenerName } = repeated.spec;
+  return (
+    placeNamespace !== undefined && (spec.placeNamespace === undefined || spec.listenerName !== listenerName)
+  );
+}
 
 /** Dependencies of the reconciler. */
 export interface BuildTools {

@@ -1,5 +1,5 @@
 import type { AgentRevision } from '#lib/resources';
-import { type BuildWorld, decideBuild } from './decide.js';
+import { type BuildWorld, decideBuild } from './build-reconciler.js';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const OLD = `local/sample-agent@sha256:${'b'.repeat(64)}`;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pinImage, readImageIndex } from './image-index.js';
+import { pinImage, readImageIndex } from './build-reconciler.js';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const INDEX = new Map([['sample-agent', DIGEST]]);

@@ -1,5 +1,5 @@
 import type { Secret } from '#lib/resources';
-import { secretProblem } from './credentials-problem.js';
+import { secretProblem } from './store-settings.js';
 
 function secretOf(values: Readonly<Record<string, string>>): Secret {
   const data = Object.entries(values).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);

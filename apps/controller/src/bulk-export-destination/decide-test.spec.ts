@@ -1,6 +1,6 @@
 import type { DestinationCheck } from '#lib/object-store';
 import type { BulkExportDestination } from '#lib/resources';
-import { outcomeOf, untilNextTest } from './decide-test.js';
+import { outcomeOf, untilNextTest } from './destination-reconciler.js';
 import { storeSettings, testedHash } from './store-settings.js';
 
 const NOW = new Date('2026-01-01T00:01:00Z');

@@ -16,15 +16,12 @@ import { type ControllerConfig, exportLimits, platformSettings } from '../config
 import { CACHES, CLOCK, CONTROLLER_CONFIG, LOG, OWNED_PARTS, TRACE_STORE } from '../core/tokens.js';
 import type { OwnedParts } from '../controller-work.js';
 import { DatabaseTime } from '../database-time.js';
-import { AttemptWorkers } from './attempt-workers.js';
+import { AttemptWorkers, runsOfJob, WorkerJobs } from './attempt-workers.js';
 import { BulkExportRunReconciler } from './bulk-export-run-reconciler.js';
 import { LeftUploads } from './left-uploads.js';
-import { hasEnded, nextInLine } from './next-in-line.js';
-import { readExportLag } from './observe-export-runs.js';
-import { RunPlaces } from './run-places.js';
+import { hasEnded, nextInLine, RunPlaces, WorkspaceLine } from './run-places.js';
+import { readExportLag } from './run-status.js';
 import { FollowingRuns } from './following-runs.js';
-import { runsOfJob, WorkerJobs } from './worker-jobs.js';
-import { WorkspaceLine } from './workspace-line.js';
 
 export const BULK_EXPORT_RUN_CONTROLLER = Symbol('controller of BulkExportRuns');
 const RUN_TURNS = Symbol('whose turn it is among export runs');

@@ -20,21 +20,43 @@ import {
   type Workspace,
 } from '#lib/resources';
 import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
-import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
+import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from '../ended-jobs.js';
-import type { AttemptWorkers } from './attempt-workers.js';
-import { blockedByCredentials, decideRun, MARK_GONE, PREDECESSOR_GONE, type RunDecision } from './decide.js';
+import type { AttemptWorkers, WorkerJobs } from './attempt-workers.js';
+import {
+  attemptOf,
+  blockedByCredentials,
+  decideRun,
+  type ExportRunWorld,
+  MARK_GONE,
+  PREDECESSOR_GONE,
+  type RunDecision,
+} from './decide.js';
 import type { FollowingRuns } from './following-runs.js';
 import type { LeftUploads } from './left-uploads.js';
-import { countDecision } from './observe-export-runs.js';
-import { OneAtATime } from './one-at-a-time.js';
 import type { RunPlaces } from './run-places.js';
-import { summarizeRun } from './run-status.js';
-import type { WorkerJobs } from './worker-jobs.js';
-import { attemptOf, type ExportRunWorld } from './world.js';
+import { countDecision, summarizeRun } from './run-status.js';
+
+/** Runs what is asked for one key in the order in which it was asked, each after the end of the one before. */
+export class OneAtATime {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  do<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const mine = (this.#tails.get(key) ?? Promise.resolve()).then(work);
+    const tail = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#tails.set(key, tail);
+    void tail.then(() => {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    });
+    return mine;
+  }
+}
 
 export interface BulkExportRunDependencies {
   readonly client: KubeClient;

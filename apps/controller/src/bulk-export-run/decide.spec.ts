@@ -8,9 +8,8 @@ import {
   type Pod,
 } from '#lib/resources';
 import type { ExportProgressRecord } from '#lib/trace-store';
-import { decideRun } from './decide.js';
+import { decideRun, type ExportRunWorld } from './decide.js';
 import { summarizeRun } from './run-status.js';
-import type { ExportRunWorld } from './world.js';
 
 const NOW = new Date('2026-05-03T12:00:00Z');
 const ago = (seconds: number): string => new Date(NOW.getTime() - seconds * 1000).toISOString();

@@ -1,9 +1,153 @@
-import { decideNextAttempt, isExportOverdue, overdueText, takeForMs } from '#lib/export-plan';
-import { type Condition, CONDITION, findCondition, type Job, REASON } from '#lib/resources';
+import {
+  type AttemptEnd,
+  decideNextAttempt,
+  type ExportLimits,
+  isExportOverdue,
+  overdueText,
+  renderLimit,
+  takeForMs,
+} from '#lib/export-plan';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  type Condition,
+  CONDITION,
+  exportJobName,
+  findCondition,
+  type Job,
+  type Pod,
+  REASON,
+} from '#lib/resources';
+import type { ExportProgressRecord } from '#lib/trace-store';
 import { isFinished } from '../bulk-export/export-phase.js';
-import { isJobFinished } from '../ended-jobs.js';
-import { findAttemptEnd } from './attempt-end.js';
-import { attemptOf, type ExportRunWorld, jobOfAttempt } from './world.js';
+import { isJobFinished, type JobCondition, jobCondition } from '../ended-jobs.js';
+
+/** Everything that one BulkExportRun depends on, read in one go. */
+export interface ExportRunWorld {
+  readonly run: BulkExportRun;
+  /** The one that made the run; undefined when it was deleted, even if another export has its name now. */
+  readonly bulkExport: BulkExport | undefined;
+  /** Number of unfinished runs of the export that begin before this one. */
+  readonly place: number;
+  /** Runs that have begun and not ended, of all exports, and who waits for their places. */
+  readonly atWork: {
+    readonly all: number;
+    readonly ofWorkspace: number;
+    /** Number of other waiting workspaces that come first. */
+    readonly ahead: number;
+    /** Number of other waiting exports of the workspace that come first. */
+    readonly exportsAhead: number;
+  };
+  /** The Job of the attempt in work; of the first one also the Job whose worker takes the run after others. */
+  readonly job: Job | undefined;
+  /** Its pods, once the Job has ended: they say how. */
+  readonly pods: readonly Pod[];
+  /** Progress that workers recorded; undefined before the first claim. */
+  readonly progress: ExportProgressRecord | undefined;
+  /** The database's clock. */
+  readonly now: Date;
+  readonly limits: ExportLimits;
+}
+
+/**
+ * Number of the newest attempt, 0 before the first. A run that follows others in a worker is claimed by it, as attempt 1,
+ * before the status says so.
+ */
+export function attemptOf({ run, progress }: Pick<ExportRunWorld, 'run' | 'progress'>): number {
+  return Math.max(run.status?.attempt ?? 0, progress?.attempt ?? 0);
+}
+
+/**
+ * The Job of the attempt in work. A worker that has the run after others does not count before it has claimed
+ * the run: the start of an attempt, which the status names first, may have been cut short while such a worker
+ * runs, or has ended.
+ */
+function jobOfAttempt({ run, progress, job }: ExportRunWorld): Job | undefined {
+  const isOwn = job?.metadata.name === exportJobName(run.metadata.uid ?? '', attemptOf({ run, progress }));
+  return isOwn || (progress?.attempt ?? 0) > 0 ? job : undefined;
+}
+
+/** The worker's words for: trying again cannot help (sysexits' EX_DATAERR and EX_USAGE). */
+const FINAL_EXITS = new Map([
+  [65, 'DestinationRefused'],
+  [64, 'RunRefused'],
+] as const);
+
+function refusalOf({ pods }: ExportRunWorld) {
+  const codes = pods.flatMap(({ status }) =>
+    (status?.containerStatuses ?? []).map(({ state }) => state?.terminated?.exitCode),
+  );
+  return [...FINAL_EXITS].find(([code]) => codes.includes(code))?.[1];
+}
+
+const SIGNALS: Readonly<Record<number, string>> = {
+  6: 'SIGABRT',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  15: 'SIGTERM',
+};
+
+/**
+ * Termination message that the node reports for a worker that could not report itself; undefined without one.
+ */
+function terminationText({ pods }: ExportRunWorld): string | undefined {
+  for (const { spec, status } of pods) {
+    const ended = (status?.containerStatuses ?? []).find(({ state }) => state?.terminated)?.state?.terminated;
+    if (!ended) {
+      if (status?.reason !== undefined) return `the pod of the worker ended: ${reasonText(status)}`;
+      continue;
+    }
+    const { exitCode, reason } = ended;
+    const signal = ended.signal ?? (exitCode > 128 ? exitCode - 128 : undefined);
+    const limit = spec.containers[0]?.resources?.limits?.['memory'];
+    const memory = limit === undefined ? 'no memory limit' : `memory limit ${limit}`;
+    if (reason === 'OOMKilled') return `the worker ran out of memory (exit code ${exitCode}, ${memory})`;
+    if (signal === undefined) return `the worker ended with exit code ${exitCode} without reporting an error`;
+    const by = SIGNALS[signal] ?? `signal ${signal}`;
+    return `the worker was killed by ${by} (exit code ${exitCode}, ${memory})`;
+  }
+  return undefined;
+}
+
+function reasonText({ reason = '', message }: NonNullable<Pod['status']>): string {
+  return message === undefined ? reason : `${reason}: ${message}`;
+}
+
+/** The deadline of the Job is the time limit of the attempt, and kills its worker too. */
+function causeOf(world: ExportRunWorld, failed: JobCondition): string | undefined {
+  if (failed.reason !== 'DeadlineExceeded') return terminationText(world) ?? failed.message;
+  return `the attempt took longer than ${renderLimit(world.limits.runTimeoutMs)}`;
+}
+
+/**
+ * End of the newest attempt; undefined while it runs or has not begun. The worker's record in the database
+ * counts more than the end of its process: a worker killed after its last write has succeeded.
+ */
+export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
+  const { progress, now } = world;
+  const attempt = attemptOf(world);
+  if (attempt === 0) return undefined;
+  const isClaimed = progress?.attempt === attempt;
+  if (progress?.state === 'completed') return { kind: 'succeeded' };
+  // a Job that is complete by its exit code alone has recorded no exported row
+  const job = jobOfAttempt(world);
+  const failed = jobCondition(job, 'Failed') ?? jobCondition(job, 'Complete');
+  const said = isClaimed ? progress.error : undefined;
+  if (failed) {
+    const message = said ?? causeOf(world, failed) ?? 'the worker ended without reporting an error';
+    const reason = refusalOf(world);
+    if (reason) return { kind: 'terminal', reason, message };
+    return { kind: 'failed', message, endedAtMs: Date.parse(failed.lastTransitionTime ?? now.toISOString()) };
+  }
+  // the Job was deleted, and its worker stopped with it
+  if (!job && isClaimed)
+    return {
+      kind: 'failed',
+      message: said ?? 'the Job of the attempt was deleted',
+      endedAtMs: progress.updatedAt.getTime(),
+    };
+  return undefined;
+}
 
 /** Next step for a run. */
 export type RunDecision =

@@ -5,7 +5,7 @@ import { type BulkExport, type BulkExportRun, isDeleting } from '#lib/resources'
 import { type Clock, parseInstant } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import { isFinished } from '../bulk-export/export-phase.js';
-import type { WorkerJobs } from './worker-jobs.js';
+import type { WorkerJobs } from './attempt-workers.js';
 
 /** Runs of one worker have fewer rows together: what starting a process costs is then the larger part no more. */
 const LIGHT_ROWS = 10_000;

@@ -1,15 +1,68 @@
 import { errorText } from '#lib/errors';
+import { addressOfRun, partKey } from '#lib/export-plan';
 import { type Informer, isNotFound, type KubeClient, type LeaderElector } from '#lib/kube';
-import { type ObjectStore, openObjectStore, usedWithin } from '#lib/object-store';
-import { type BulkExportRun, exportJobName, SECRETS, type Workspace } from '#lib/resources';
+import { type ObjectStore, ObjectStoreError, openObjectStore, usedWithin } from '#lib/object-store';
+import {
+  type BulkExportRun,
+  type BulkExportRunSpec,
+  exportJobName,
+  SECRETS,
+  type Workspace,
+} from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import { Tick } from '#lib/ticks';
+import { Tick } from '#lib/nest';
 import type { Clock } from '#lib/time';
-import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
-import { environmentProblem } from '../bulk-export-destination/credentials-problem.js';
-import { type CredentialData, storeSettings } from '../bulk-export-destination/store-settings.js';
+import {
+  type ExportIntent,
+  type ExportProgressRecord,
+  finishedFile,
+  type FinishedFile,
+  type TraceStore,
+} from '#lib/trace-store';
+import {
+  type CredentialData,
+  environmentProblem,
+  storeSettings,
+} from '../bulk-export-destination/store-settings.js';
 import { workspaceOf } from '../caches.js';
-import { clearUpload } from './clear-upload.js';
+
+/** Result of clearing away the object that an ended run had begun. */
+export interface ClearedUpload {
+  /** The finished object, where the key may not delete it: it stays in the bucket, and is counted. */
+  readonly left: FinishedFile | undefined;
+}
+
+/**
+ * Aborts the upload that an intent names, and deletes the object that it became. Touches nothing else: the key must be
+ * the one that this run's part has, which holds the id of the export, and an object must carry the mark of the intent.
+ * @throws ObjectStoreError when the store cannot be reached or refuses the credentials
+ */
+async function clearUpload(
+  spec: BulkExportRunSpec,
+  intent: ExportIntent,
+  store: ObjectStore,
+): Promise<ClearedUpload> {
+  const { bucketName } = spec.destination.config;
+  if (intent.key !== partKey(addressOfRun(spec, intent.resource), intent.part + 1))
+    return { left: undefined };
+  // first, so that what is found afterwards stays as it is
+  if (intent.uploadId === undefined) await permitted(store.abortUploadsOf(bucketName, intent.key));
+  else await store.abortUpload(bucketName, intent.key, intent.uploadId);
+  const found = await permitted(store.stat(bucketName, intent.key));
+  if (!found || intent.mark === undefined || found.mark !== intent.mark) return { left: undefined };
+  const isDeleted = await permitted(store.delete(bucketName, intent.key).then(() => true));
+  return { left: isDeleted ? undefined : finishedFile(intent, found) };
+}
+
+/** Listing, reading and deleting are optional: undefined where the key may not, or the store cannot. */
+async function permitted<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof ObjectStoreError && error.isWithheld) return undefined;
+    throw error;
+  }
+}
 
 export interface LeftUploadsDependencies {
   readonly client: Pick<KubeClient, 'find' | 'delete'>;

@@ -1,5 +1,5 @@
 import type { BulkExport, BulkExportRun } from '#lib/resources';
-import { hasEnded, nextInLine } from './next-in-line.js';
+import { hasEnded, nextInLine } from './run-places.js';
 
 const ENDED = { type: 'Completed', status: 'True', reason: 'Completed', message: '', lastTransitionTime: '' };
 

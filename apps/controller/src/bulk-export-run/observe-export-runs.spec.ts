@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { CONDITION, type BulkExportRun } from '#lib/resources';
 import { metrics } from '#lib/telemetry';
 import { FakeClock } from '#lib/testing';
-import { readExportLag } from './observe-export-runs.js';
+import { readExportLag } from './run-status.js';
 
 describe('the lag of exports', () => {
   it('reports the age of the oldest run that has not ended as the lag', async () => {

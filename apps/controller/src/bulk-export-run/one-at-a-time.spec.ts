@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { OneAtATime } from './one-at-a-time.js';
+import { OneAtATime } from './bulk-export-run-reconciler.js';
 
 describe('OneAtATime', () => {
   it('keeps the order of a key, whatever fails, and holds up no other', async () => {

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Handler } from '#lib/kube';
 import { type BulkExport, type BulkExportRun, CONDITION, type Job } from '#lib/resources';
 import { systemClock } from '#lib/time';
-import { RunPlaces } from './run-places.js';
-import { WorkspaceLine } from './workspace-line.js';
+import { RunPlaces, WorkspaceLine } from './run-places.js';
 
 const EXPORT = { metadata: { name: 'x', uid: 'export' }, spec: {} } as BulkExport;
 

@@ -12,9 +12,8 @@ import {
 } from '#lib/resources';
 import { itLong } from '#lib/testing';
 import type { ExportProgressRecord } from '#lib/trace-store';
-import { decideRun } from './decide.js';
+import { attemptOf, decideRun, type ExportRunWorld } from './decide.js';
 import { summarizeRun } from './run-status.js';
-import { attemptOf, type ExportRunWorld } from './world.js';
 
 /** End of a worker. It has claimed its attempt before that, unless the end comes too early. */
 type End =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { WorkspaceLine } from './workspace-line.js';
+import { WorkspaceLine } from './run-places.js';
 
 describe('WorkspaceLine', () => {
   let nowMs = 0;

@@ -1,17 +1,19 @@
 import { Module } from '@nestjs/common';
-import { followingRunsOf } from '#lib/export-plan';
+import { followingRunsOf, isOlder, isQueued } from '#lib/export-plan';
 import {
   type Change,
   type ControllerSpec,
   EventRecorder,
-  passSubject,
   fromMapped,
   fromObjects,
   fromOwned,
   isDesiredChange,
   KubeClient,
+  passSubject,
+  type Reader,
 } from '#lib/kube';
 import {
+  type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
   type Job,
@@ -23,14 +25,38 @@ import {
   workspaceNamespace,
 } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
-import { isJobFinished } from '../ended-jobs.js';
 import { type Caches, exportsOfJob } from '../caches.js';
 import { type ControllerConfig, exportLimits } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
+import { isJobFinished } from '../ended-jobs.js';
 import { BulkExportReconciler } from './bulk-export-reconciler.js';
 import { hasBegun, isFinished } from './export-phase.js';
-import { movesQueue, nextExport } from './next-export.js';
+
+/**
+ * True when the queue of a workspace may advance: an export has ended, or the first that waited has begun, or
+ * waits for something else now. Exports in the queue do not poll.
+ */
+export function movesQueue(change: Change<BulkExport>): boolean {
+  if (change.kind !== 'changed') return change.kind === 'deleted';
+  const { before, object } = change;
+  return (
+    (isFinished(object) && !isFinished(before)) ||
+    (hasBegun(object) && !hasBegun(before)) ||
+    (isQueued(before) && !isQueued(object))
+  );
+}
+
+/** The export of the workspace that comes next: the first of those that wait for others to end. */
+export function nextExport(
+  { metadata: { namespace } }: BulkExport,
+  exports: Pick<Reader<BulkExport>, 'list'>,
+): readonly ObjectKey[] {
+  let first: BulkExport | undefined;
+  for (const one of exports.list(namespace))
+    if (isQueued(one) && (!first || isOlder(one, first))) first = one;
+  return first ? [keyOf(first)] : [];
+}
 
 export const BULK_EXPORT_CONTROLLER = Symbol('controller of BulkExports');
 

@@ -20,15 +20,19 @@ import type { Project, TraceStore } from '#lib/trace-store';
 import { isJobFinished } from '../ended-jobs.js';
 import { jobsOfExport, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { archivedId } from './archived-id.js';
-import { ensureId } from '../identity/ensure-id.js';
-import { buildExportRun, destinationSnapshot } from './build-run.js';
-import { decideExport, type ExportDecision } from './decide.js';
+import { archivedId, buildExportRun, destinationSnapshot } from './build-run.js';
+import { ensureId } from '../identity/decide-id.js';
+import {
+  decideExport,
+  type ExportDecision,
+  type ExportWorld,
+  type FormerWorld,
+  type PredecessorWorld,
+} from './decide.js';
 import { isFinished, isSchedule, runPhase } from './export-phase.js';
 import { EXPORT_CONDITIONS, summarizeExport } from './export-status.js';
 import { findLateOf, findPredecessor } from './find-predecessor.js';
 import { limitsOf } from './workspace-limits.js';
-import type { ExportWorld, FormerWorld, PredecessorWorld } from './world.js';
 
 export interface BulkExportDependencies {
   readonly client: KubeClient;

@@ -1,9 +1,8 @@
 import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
 import type { BulkExport, BulkExportDestination, BulkExportRun, Condition, Workspace } from '#lib/resources';
 import type { Project } from '#lib/trace-store';
-import { decideExport } from './decide.js';
+import { decideExport, type ExportWorld } from './decide.js';
 import { summarizeExport } from './export-status.js';
-import type { ExportWorld } from './world.js';
 
 const NOW = new Date('2026-05-03T12:00:00Z');
 

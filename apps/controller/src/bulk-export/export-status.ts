@@ -1,6 +1,7 @@
-import { type Window } from '#lib/export-plan';
+import type { Window } from '#lib/export-plan';
 import { type ReadyRule, summarizeReady } from '#lib/reconcile';
 import {
+  type BulkExport,
   type BulkExportStatus,
   type Condition,
   CONDITION,
@@ -13,12 +14,81 @@ import {
   setCondition,
   updateConditions,
 } from '#lib/resources';
-import { formatInstant, parseInstant } from '#lib/time';
-import type { ExportDecision } from './decide.js';
-import { runPhase } from './export-phase.js';
-import { isInLine, runningDraft } from './export-running.js';
-import { retentionNote } from './retention-note.js';
-import type { ExportWorld } from './world.js';
+import { formatInstant, instantOf, MICROS_PER_DAY, parseInstant } from '#lib/time';
+import type { ExportDecision, ExportWorld } from './decide.js';
+import { credentialsAwaited, isFinished, placeAwaited, retryReported, runPhase } from './export-phase.js';
+
+/** Note for an export whose window begins before the data that the workspace keeps; empty for others. */
+function retentionNote(
+  { workspace, now }: Pick<ExportWorld, 'workspace' | 'now'>,
+  window: Window | undefined,
+): string {
+  const { shortlivedDays = 0, longlivedDays = 0 } = workspace?.spec.retention ?? {};
+  const parts = [
+    { tier: 'shortlived ', days: shortlivedDays },
+    { tier: '', days: longlivedDays },
+  ].flatMap(({ tier, days }) => {
+    const bound = instantOf(now) - BigInt(days) * MICROS_PER_DAY;
+    return days === 0 || !window || window.start >= bound
+      ? []
+      : [`${tier}traces from before ${formatInstant(bound, 'if-any').slice(0, 10)} (${days} days)`];
+  });
+  return parts.length === 0 ? '' : `; the workspace does not keep ${parts.join(' and ')}`;
+}
+
+type Draft = Omit<ConditionDraft, 'type'>;
+
+/**
+ * Running condition of an export that has not ended. While it waits for a place of the platform, it repeats
+ * the message of its first run. Between two runs of one worker no run is at work, and nothing waits.
+ * @param note further report of an export at work
+ * @returns undefined while other conditions report the reason for its waiting
+ */
+function runningDraft(world: ExportWorld, decision: ExportDecision, note: string): Draft | undefined {
+  const { runs, bulkExport, hasWorker } = world;
+  if (decision.kind === 'wait' && isInLine(decision.reason)) return suspendedDraft(bulkExport, 0);
+  if (decision.kind !== 'run') return undefined;
+  const problem = runs.map(credentialsAwaited).find((message) => message !== undefined);
+  if (problem !== undefined) return { status: 'False', reason: REASON.credentialsMissing, message: problem };
+  const atWork = runs.filter((run) => runPhase(run) === 'running').length;
+  const suspended = suspendedDraft(bulkExport, atWork);
+  if (suspended) return suspended;
+  const failing = retryingDraft(runs);
+  if (failing) return failing;
+  const first = atWork > 0 || hasWorker ? undefined : runs.find((run) => !isFinished(run));
+  const message = first && placeAwaited(first);
+  return message === undefined
+    ? { status: 'True', reason: REASON.started, message: `runs are in progress${note}` }
+    : { status: 'False', reason: REASON.queued, message };
+}
+
+/**
+ * Retrying condition while attempts fail and the export continues, in the words of the first run with a
+ * failed attempt.
+ */
+function retryingDraft(runs: ExportWorld['runs']): Draft | undefined {
+  const failing = runs.flatMap((run) => {
+    const message = retryReported(run);
+    return message === undefined ? [] : [{ name: run.metadata.name, message }];
+  });
+  const [first] = failing;
+  if (!first) return undefined;
+  const others = failing.length > 1 ? ` (and ${failing.length - 1} more)` : '';
+  const message = `run ${first.name}${others}: ${first.message}`;
+  return { status: 'True', reason: REASON.retrying, message };
+}
+
+/** Waiting in the queue, or for the window to end, is not an objection. */
+function isInLine(reason: string): boolean {
+  return reason === REASON.queued || reason === REASON.waitingForWindow;
+}
+
+function suspendedDraft({ spec }: BulkExport, atWork: number): Draft | undefined {
+  if (!spec.suspend) return undefined;
+  const others = atWork === 0 ? '' : `; ${atWork} in progress ${atWork === 1 ? 'goes' : 'go'} on to the end`;
+  const message = `suspended: no further run begins until spec.suspend is false${others}`;
+  return { status: 'False', reason: REASON.suspended, message };
+}
 
 /** The condition of its webhook is another reconciler's. */
 export const EXPORT_CONDITIONS: readonly string[] = [

@@ -3,7 +3,7 @@ import type { Informer } from '#lib/kube';
 import { type BulkExport, type BulkExportRun, idOf, isDeleting } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
 import { isFinished } from './export-phase.js';
-import type { FormerWorld, PredecessorWorld } from './world.js';
+import type { FormerWorld, PredecessorWorld } from './decide.js';
 
 export interface PredecessorSources {
   readonly exports: Pick<Informer<BulkExport>, 'list'>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ANNOTATION, type BulkExport, type BulkExportRun } from '#lib/resources';
-import { archivedExport, archivedRun } from './archive-record.js';
+import { archivedExport, archivedRun } from './archive-reconciler.js';
 
 describe('an export in the archive', () => {
   it('has no annotations but those that are shown', () => {

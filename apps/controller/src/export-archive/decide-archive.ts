@@ -1,6 +1,21 @@
-import { type BulkExport, type BulkExportRun, CONDITION, findCondition, isDeleting } from '#lib/resources';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  CONDITION,
+  findCondition,
+  isDeleting,
+  type Workspace,
+} from '#lib/resources';
 import { isFinished } from '../bulk-export/export-phase.js';
-import { isHeld } from '../export-webhook/delivery.js';
+import { isHeld } from '../export-webhook/decide-webhook.js';
+
+const HOUR_MS = 3_600_000;
+
+/** The lower of the platform's history and the workspace's. */
+export function historyOf(platform: ExportHistory, { spec }: Workspace): ExportHistory {
+  const hours = spec.limits?.exportHistoryHours;
+  return hours === undefined ? platform : { ...platform, keptMs: Math.min(platform.keptMs, hours * HOUR_MS) };
+}
 
 /** Limits of age and number for ended exports in the API server. */
 export interface ExportHistory {

@@ -17,7 +17,7 @@ import {
   workspaceNamespace,
 } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
-import { hasEnded } from '../bulk-export-run/next-in-line.js';
+import { hasEnded } from '../bulk-export-run/run-places.js';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, exportHistory } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BulkExport, BulkExportDestination, Condition, Workspace } from '#lib/resources';
 import { formatInstant, parseInstant } from '#lib/time';
-import { buildChild, childName } from './build-child.js';
-import { decideSchedule } from './decide-schedule.js';
+import { buildChild, childName } from './schedule-reconciler.js';
+import { decideSchedule, type ScheduleWorld } from './decide-schedule.js';
 import { summarizeSchedule } from './schedule-status.js';
-import type { ScheduleWorld } from './world.js';
 
 const ID = '6f1c2d3e-0000-4000-8000-000000000001';
 const REQUEST = '9a8b7c6d-0000-4000-8000-000000000002';

@@ -1,16 +1,38 @@
 import {
   MAX_PARTITIONS,
   openWindow,
-  schedulePosition,
   type SchedulePlan,
+  schedulePosition,
   type SchedulePosition,
   type Window,
 } from '#lib/export-plan';
-import { type BulkExport, isDeleting, REASON } from '#lib/resources';
+import {
+  type BulkExport,
+  type BulkExportDestination,
+  isDeleting,
+  REASON,
+  type Workspace,
+} from '#lib/resources';
 import { formatInstant, type Instant, instantOf, MICROS_PER_DAY, parseInstant } from '#lib/time';
+import type { Project } from '#lib/trace-store';
 import { decideAcceptance, type Obstacle } from '../bulk-export/decide.js';
 import { isFinished } from '../bulk-export/export-phase.js';
-import type { ScheduleWorld } from './world.js';
+
+/** Everything that one schedule depends on, read in one go. */
+export interface ScheduleWorld {
+  readonly schedule: BulkExport;
+  readonly workspace: Workspace | undefined;
+  readonly destination: BulkExportDestination | undefined;
+  readonly project: Pick<Project, 'id' | 'name'> | undefined;
+  /** The exports that it made and that exist. */
+  readonly children: readonly BulkExport[];
+  /** End of the latest window of those that are archived. */
+  readonly archivedUntil?: Instant | undefined;
+  /** The database's clock. */
+  readonly now: Date;
+  /** Most exports of a schedule that have not ended: those of the workspace that may run at a time. */
+  readonly maxUnfinished: number;
+}
 
 /** Reason why a live schedule makes no export at the moment. */
 export type ScheduleRest =

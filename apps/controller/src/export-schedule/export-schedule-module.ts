@@ -2,30 +2,60 @@ import { Module } from '@nestjs/common';
 import {
   type ControllerSpec,
   EventRecorder,
-  passSubject,
   fromMapped,
   fromObjects,
   isDesiredChange,
   KubeClient,
+  passSubject,
   type Reader,
+  type Source,
 } from '#lib/kube';
 import {
   type BulkExport,
   type BulkExportDestination,
   idOf,
+  isDeleting,
   keyOf,
   type ObjectKey,
   RESOURCES,
 } from '#lib/resources';
+import { Tick } from '#lib/nest';
 import type { TraceStore } from '#lib/trace-store';
-import { isSchedule } from '../bulk-export/export-phase.js';
-import { hasEnded } from '../bulk-export-run/next-in-line.js';
+import { hasEnded } from '../bulk-export-run/run-places.js';
+import { isFinished, isSchedule } from '../bulk-export/export-phase.js';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, exportLimits } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
 import { ScheduleReconciler } from './schedule-reconciler.js';
-import { ScheduleTicks } from './schedule-ticks.js';
+
+const EVERY_TEN_SECONDS = '*/10 * * * * *';
+
+/**
+ * Has every live schedule looked at, again and again. Which window is due follows from the database's time: a clock that
+ * was set, or a machine that slept, is noticed at the next tick, whatever a timer was told before.
+ */
+class ScheduleTicks implements Source {
+  readonly #exports: Pick<Reader<BulkExport>, 'list'>;
+  #enqueue: (key: ObjectKey) => void = () => {};
+
+  constructor(exports: Pick<Reader<BulkExport>, 'list'>) {
+    this.#exports = exports;
+  }
+
+  feed(enqueue: (key: ObjectKey) => void): () => void {
+    this.#enqueue = enqueue;
+    return () => {
+      this.#enqueue = () => {};
+    };
+  }
+
+  @Tick('export schedules', EVERY_TEN_SECONDS)
+  async look(): Promise<void> {
+    for (const one of this.#exports.list())
+      if (isSchedule(one) && !isFinished(one) && !isDeleting(one)) this.#enqueue(keyOf(one));
+  }
+}
 
 export const EXPORT_SCHEDULE_CONTROLLER = Symbol('controller of schedules');
 

@@ -18,9 +18,9 @@ import {
   planOf,
   type ScheduleDecision,
   type ScheduleRest,
+  type ScheduleWorld,
   spawnedUntil,
 } from './decide-schedule.js';
-import type { ScheduleWorld } from './world.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 type Position = Pick<BulkExportStatus, 'spawnedUntil' | 'nextSpawn' | 'windowsBehind'>;

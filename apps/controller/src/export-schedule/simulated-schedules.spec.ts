@@ -4,10 +4,9 @@ import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
 import type { BulkExport, BulkExportDestination, BulkExportStatus, Workspace } from '#lib/resources';
 import { formatInstant, type Instant, instantOf, parseInstant } from '#lib/time';
 import { decideExport } from '../bulk-export/decide.js';
-import { buildChild } from './build-child.js';
-import { decideSchedule } from './decide-schedule.js';
+import { buildChild } from './schedule-reconciler.js';
+import { decideSchedule, type ScheduleWorld } from './decide-schedule.js';
 import { summarizeSchedule } from './schedule-status.js';
-import type { ScheduleWorld } from './world.js';
 
 const ID = '6f1c2d3e-0000-4000-8000-000000000001';
 const HOUR_MS = 3_600_000;

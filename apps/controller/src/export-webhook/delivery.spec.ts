@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ANNOTATION, type BulkExport } from '#lib/resources';
-import { beyondOpen, isHeld } from './delivery.js';
+import { beyondOpen, isHeld } from './decide-webhook.js';
 
 interface Shape {
   readonly secret?: string;

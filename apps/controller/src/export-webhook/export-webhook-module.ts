@@ -8,13 +8,13 @@ import {
   KubeClient,
 } from '#lib/kube';
 import { type BulkExport, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
-import { webhookGuard } from '#lib/webhook';
-import { hasEnded } from '../bulk-export-run/next-in-line.js';
+import { webhookGuard } from '#lib/outbound';
+import { hasEnded } from '../bulk-export-run/run-places.js';
 import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import { CACHES, CONTROLLER_CONFIG } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
-import { beyondOpen, isOpen } from './delivery.js';
+import { beyondOpen, isOpen } from './decide-webhook.js';
 import { WebhookCalls } from './webhook-calls.js';
 import { WebhookReconciler } from './webhook-reconciler.js';
 

@@ -1,26 +1,104 @@
 import { type EventRecorder, type Informer, type KubeClient, StatusWriter } from '#lib/kube';
-import type { AddressGuard } from '#lib/outbound';
+import { type AddressGuard, webhookPauseMs } from '#lib/outbound';
 import { after, done, type Result, wait } from '#lib/reconcile';
 import {
   type BulkExport,
   type BulkExportDestination,
+  type BulkExportStatus,
   CONDITION,
+  type ConditionDraft,
+  findCondition,
   idOf,
   type ObjectKey,
   REASON,
   RESOURCES,
+  updateConditions,
+  type WebhookDelivery,
   type Workspace,
 } from '#lib/resources';
 import { metrics } from '#lib/telemetry';
-import { webhookPauseMs } from '#lib/webhook';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { callWebhook } from './call-webhook.js';
-import { type CallOutcome, decideWebhook, type WebhookWorld } from './decide-webhook.js';
-import { beyondOpen, isOpen } from './delivery.js';
-import type { WebhookCalls } from './webhook-calls.js';
-import { type ReportedDecision, summarizeWebhook } from './webhook-status.js';
+import {
+  beyondOpen,
+  type CallOutcome,
+  decideWebhook,
+  isOpen,
+  type WebhookDecision,
+  type WebhookWorld,
+} from './decide-webhook.js';
+import { callWebhook, type WebhookCalls } from './webhook-calls.js';
+
+/** A decision that the status has to say. */
+type ReportedDecision = Exclude<WebhookDecision, { readonly kind: 'keep' | 'later' }>;
+
+/** Maximum length that the resource accepts. */
+const MAX_ERROR = 1_024;
+
+function draft(decision: ReportedDecision): Omit<ConditionDraft, 'type'> {
+  switch (decision.kind) {
+    case 'attempt':
+      return {
+        status: 'Unknown',
+        reason: REASON.deliveryPending,
+        message: `attempt ${decision.attempt} is in progress`,
+      };
+    case 'again':
+      return {
+        status: 'Unknown',
+        reason: REASON.deliveryPending,
+        message: `${decision.error}; the next attempt is due at ${decision.at.toISOString()}`,
+      };
+    case 'delivered':
+      return { status: 'True', reason: REASON.delivered, message: 'the receiver accepted the call' };
+    case 'giveUp':
+      return { status: 'False', reason: REASON.deliveryFailed, message: `given up: ${decision.error}` };
+    default:
+      return decision satisfies never;
+  }
+}
+
+function deliveryOf(before: WebhookDelivery, decision: ReportedDecision, now: Date): WebhookDelivery {
+  const { nextAttemptAt: _, ...kept } = before;
+  const at = now.toISOString();
+  switch (decision.kind) {
+    case 'attempt': {
+      const { attempt } = decision;
+      return { ...kept, attempts: attempt, firstAttemptAt: kept.firstAttemptAt ?? at, lastAttemptAt: at };
+    }
+    case 'again':
+      return { ...kept, lastError: shortened(decision.error), nextAttemptAt: decision.at.toISOString() };
+    case 'delivered':
+      return { ...kept, deliveredAt: at };
+    case 'giveUp':
+      return { ...kept, lastError: shortened(decision.error) };
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** Status of the webhook after a decision: one condition, and how far the calls came. */
+function summarizeWebhook(
+  { metadata, status }: BulkExport,
+  decision: ReportedDecision,
+  now: Date,
+): BulkExportStatus {
+  const before = findCondition(status?.conditions, CONDITION.webhookDelivered);
+  return {
+    conditions: updateConditions(
+      before ? [before] : [],
+      { [CONDITION.webhookDelivered]: draft(decision) },
+      metadata.generation,
+      now,
+    ),
+    webhook: deliveryOf(status?.webhook ?? {}, decision, now),
+  };
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_ERROR ? text : `${text.slice(0, MAX_ERROR - 1)}…`;
+}
 
 export interface WebhookDependencies {
   readonly client: KubeClient;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BulkExport, BulkExportDestination, BulkExportRun } from '#lib/resources';
-import { decideFormer, type FormerWorld } from './decide-former.js';
+import { decideFormer, type FormerWorld } from './former-credentials-reconciler.js';
 
 const NOW = Date.parse('2026-05-01T12:00:00Z');
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import { findTurn } from './find-turn.js';
+import { findTurn } from './decide-git-build.js';
 import { gitRevision } from './testdata/git-revision.js';
 
 const RULES = { beganAfter: new Date('2026-05-01T11:30:00Z'), isStuck: () => false };

@@ -14,8 +14,7 @@ import {
 } from '#lib/resources';
 import { FakeClock, testEmbeddedKube } from '#lib/testing';
 import { CommitLooks } from '../git-remote/commit-looks.js';
-import { BuildingRevisions } from './building-revisions.js';
-import { type BuildFinding, GitBuilds } from './git-builds.js';
+import { type BuildFinding, BuildingRevisions, GitBuilds } from './git-builds.js';
 import { pushedImage } from './pushed-image.js';
 import { gitRevision } from './testdata/git-revision.js';
 

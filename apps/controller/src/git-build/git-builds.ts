@@ -1,10 +1,10 @@
 import { errorText, TerminalError, WaitingError } from '#lib/errors';
 import {
+  type Informer,
   isAlreadyExists,
   isInvalid,
   isNotFound,
   isQuotaExceeded,
-  type Informer,
   type KubeClient,
 } from '#lib/kube';
 import {
@@ -40,15 +40,40 @@ import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
 import {
   decideGitBuild,
+  deploymentOf,
+  findTurn,
   type GitBuildDecision,
   type GitBuildWorld,
+  isBuilding,
   isBuildOver,
   longestPlaceMs,
 } from './decide-git-build.js';
-import { type BuildingRevisions } from './building-revisions.js';
 import { findKey } from './find-key.js';
 import { findLogin, findRemote } from './find-login.js';
-import { findTurn } from './find-turn.js';
+
+const BUILDING = 'building-from-git';
+const DEPLOYMENT = 'deployment-of-revision';
+const YES = 'yes';
+
+/**
+ * The revisions that decide the order of builds: those of deployments that build. Each waiting one asks every
+ * few seconds, and would read all revisions of the machine otherwise.
+ */
+export class BuildingRevisions {
+  readonly #revisions: Pick<Informer<AgentRevision>, 'byIndex'>;
+
+  constructor(revisions: Pick<Informer<AgentRevision>, 'byIndex' | 'addIndex'>) {
+    this.#revisions = revisions;
+    revisions.addIndex(BUILDING, (one) => (isBuilding(one) ? [YES] : []));
+    revisions.addIndex(DEPLOYMENT, (one) => [deploymentOf(one)]);
+  }
+
+  /** Revisions of this one's deployment, and of all deployments that build or wait. */
+  around(own: AgentRevision): readonly AgentRevision[] {
+    const deployments = new Set([own, ...this.#revisions.byIndex(BUILDING, YES)].map(deploymentOf));
+    return [...deployments].flatMap((one) => this.#revisions.byIndex(DEPLOYMENT, one));
+  }
+}
 
 /** Limits of builds. */
 export interface GitBuildLimits {

@@ -8,9 +8,8 @@ import type { Caches } from '../caches.js';
 import { type ControllerConfig, platformSettings } from '../config.js';
 import { repositoryGuard } from '../git-remote/repository-guard.js';
 import { clusterUid } from '../unused-images/cluster-uid.js';
-import { BuildingRevisions } from './building-revisions.js';
+import { BuildingRevisions, GitBuilds, type TakeImage } from './git-builds.js';
 import type { CommitLooks } from '../git-remote/commit-looks.js';
-import { GitBuilds, type TakeImage } from './git-builds.js';
 import { imageRegistry } from './image-registry.js';
 import { pushedImage } from './pushed-image.js';
 

@@ -1,6 +1,6 @@
 import type { AgentDeployment } from '#lib/resources';
 import { gitRevision } from '../git-build/testdata/git-revision.js';
-import { decidePush, followedRef, mayLook, type PushWorld } from './decide-push.js';
+import { decidePush, followedRef, mayLook, type PushWorld } from './push-reconciler.js';
 
 const [OLD, NEW] = ['a'.repeat(40), 'b'.repeat(40)];
 const at = (repoCommitSha: string | undefined, status: object = {}) =>

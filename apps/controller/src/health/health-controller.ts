@@ -1,6 +1,17 @@
 import { Controller, Get, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { renderMetrics } from '#lib/telemetry';
 import { Readiness } from './readiness.js';
+
+/** Metrics for Prometheus, on the same internal address as the probes. */
+@Controller()
+export class MetricsController {
+  @Get('metrics')
+  async metrics(@Res() reply: FastifyReply): Promise<void> {
+    const { contentType, text } = await renderMetrics('controller');
+    await reply.header('content-type', contentType).send(text);
+  }
+}
 
 /** Probes of the kubelet. Internal: it needs no key and is not to be reached from outside. */
 @Controller()

@@ -1,6 +1,5 @@
 import { ANNOTATION } from '#lib/resources';
-import { decideId } from './decide-id.js';
-import { derivedUuid } from './derived-uuid.js';
+import { decideId, derivedUuid } from './decide-id.js';
 
 const A = '00000000-0000-4000-8000-00000000000a';
 const B = '00000000-0000-4000-8000-00000000000b';

@@ -1,4 +1,28 @@
-import { ANNOTATION, idOf, isDeleting, isUuid, type ObjectMeta } from '#lib/resources';
+import { createHash } from 'node:crypto';
+import type { KubeClient, Reader } from '#lib/kube';
+import {
+  ANNOTATION,
+  idOf,
+  isDeleting,
+  isUuid,
+  keyOf,
+  type KubeObject,
+  type ObjectMeta,
+  type ResourceRef,
+} from '#lib/resources';
+
+/** A uuid that is always the same for the same words: what is made again after a crash gets the id it had. */
+export function derivedUuid(...words: readonly (string | number)[]): string {
+  const hex = createHash('sha256').update(JSON.stringify(words)).digest('hex');
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join('-');
+}
 
 interface Identified {
   readonly metadata: ObjectMeta;
@@ -48,4 +72,25 @@ function keptId({ status }: Identified): string | undefined {
 export function isOlder(a: ObjectMeta, b: ObjectMeta): boolean {
   const [timeA, timeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   return timeA === timeB ? (a.uid ?? '') < (b.uid ?? '') : timeA < timeB;
+}
+
+/**
+ * Gives the object its id where it has none of its own; answers the object as it then is.
+ * @param isTaken returns true when a chosen id belongs to an object that is no longer in the API server
+ */
+export async function ensureId<T extends KubeObject>(
+  client: KubeClient,
+  ref: ResourceRef<T>,
+  object: T,
+  all: Reader<T>,
+  isTaken?: (id: string) => Promise<boolean>,
+): Promise<T> {
+  const { uid, resourceVersion } = object.metadata;
+  const chosen = idOf(object);
+  const id =
+    decideId(object, all.list()) ??
+    (isTaken && chosen !== undefined && chosen !== uid && (await isTaken(chosen)) ? uid : undefined);
+  if (id === undefined) return object;
+  const annotations = { [ANNOTATION.id]: id };
+  return await client.mergeMetadata(ref, keyOf(object), { uid, resourceVersion, annotations });
 }

@@ -1,6 +1,6 @@
 import type { Listener } from '#lib/resources';
 import { FakeClock } from '#lib/testing';
-import { Heartbeats } from './heartbeats.js';
+import { Heartbeats } from './listener-reconciler.js';
 
 const START = new Date('2026-01-01T12:00:00Z');
 

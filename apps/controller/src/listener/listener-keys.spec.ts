@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { type Listener, listenerKeyName, NAMESPACES, SECRETS } from '#lib/resources';
 import { FakeClock, testEmbeddedKube } from '#lib/testing';
-import { ListenerKeys } from './listener-keys.js';
+import { ListenerKeys } from './listener-reconciler.js';
 
 const namespace = 'ws';
 

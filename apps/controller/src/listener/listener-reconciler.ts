@@ -1,3 +1,5 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { TerminalError } from '#lib/errors';
 import {
   applyManaged,
   type EventRecorder,
@@ -6,23 +8,27 @@ import {
   removeFinalizer,
   StatusWriter,
 } from '#lib/kube';
-import { TerminalError } from '#lib/errors';
 import {
+  buildListenerKey,
   buildListenerObjects,
   buildListenerRights,
+  LISTENER_KEY,
   type ListenerRights,
   type PlatformSettings,
 } from '#lib/manifests';
 import { after, done, hasFinalizer, type Result } from '#lib/reconcile';
 import {
   type AgentRevision,
+  CONDITION,
   type Deployment,
   DEPLOYMENTS,
   EVENT,
   FINALIZER,
+  isConditionTrue,
   isDeleting,
   keyOf,
   type Listener,
+  listenerKeyName,
   listenerObjectName,
   type ListenerStatus,
   type ObjectKey,
@@ -30,22 +36,147 @@ import {
   RESOURCES,
   ROLE_BINDINGS,
   ROLES,
+  type Secret,
+  SECRETS,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import { requireOwned, secretValue } from '../agent-deployment/require-owned.js';
 import type { Caches } from '../caches.js';
-import { ensureId } from '../identity/ensure-id.js';
+import { ensureId } from '../identity/decide-id.js';
 import { conditionsOf } from '../status-conditions.js';
-import { Heartbeats } from './heartbeats.js';
-import { HubObjects } from './hub-objects.js';
-import { ListenerKeys } from './listener-keys.js';
-import { ListenerReports } from './listener-reports.js';
 import {
   listenerConditions,
   type ListenerRefusal,
   neededConditions,
   refuseListener,
 } from './decide-listener.js';
+import { HubObjects } from './hub-objects.js';
+import { ListenerReports } from './listener-reports.js';
+
+/**
+ * A controller that starts has not seen which heartbeats arrived while it was stopped. A listener that was alive then, as one
+ * that starts with it on the same machine, gets this time for another.
+ */
+const FIRST_LOOK_MS = 20_000;
+
+interface Seen {
+  readonly beat: string;
+  readonly atMs: number;
+}
+
+/**
+ * Decides if listeners are alive, by the arrival of their heartbeats on this program's monotonic clock. The
+ * time that a listener writes is of its own clock, which may be wrong; it counts only once, for a heartbeat
+ * that this program has not seen arrive.
+ */
+export class Heartbeats {
+  /** Heartbeats by the listener's uid. */
+  readonly #seen = new Map<string, Seen>();
+  readonly #clock: Clock;
+  readonly #staleMs: number;
+
+  /** @param staleMs age at which a heartbeat is stale */
+  constructor(clock: Clock, staleMs: number) {
+    this.#clock = clock;
+    this.#staleMs = staleMs;
+  }
+
+  /** Forgets listeners that do not exist any more. @param uids uids of those that do */
+  keep(uids: ReadonlySet<string>): void {
+    for (const uid of this.#seen.keys()) if (!uids.has(uid)) this.#seen.delete(uid);
+  }
+
+  /** Number of listeners seen. */
+  get size(): number {
+    return this.#seen.size;
+  }
+
+  isFresh(listener: Listener): boolean {
+    const left = this.staleInMs(listener);
+    return left !== undefined && left > 0;
+  }
+
+  /**
+   * Milliseconds from now until the last heartbeat is stale, negative once it is; undefined before the first
+   * one.
+   */
+  staleInMs(listener: Listener): number | undefined {
+    const { uid = '' } = listener.metadata;
+    const beat = listener.status?.lastHeartbeatTime;
+    if (beat === undefined) return undefined;
+    const nowMs = this.#clock.monotonicMs();
+    let seen = this.#seen.get(uid);
+    if (seen?.beat !== beat) {
+      seen = { beat, atMs: nowMs - (seen ? 0 : this.#ageAtFirstLook(listener, beat)) };
+      this.#seen.set(uid, seen);
+    }
+    return seen.atMs + this.#staleMs - nowMs;
+  }
+
+  #ageAtFirstLook({ status }: Listener, beat: string): number {
+    const ageMs = Math.max(0, this.#clock.now().getTime() - Date.parse(beat));
+    const wasFresh = isConditionTrue(status?.conditions, CONDITION.heartbeatFresh);
+    return wasFresh ? Math.min(ageMs, Math.max(0, this.#staleMs - FIRST_LOOK_MS)) : ageMs;
+  }
+}
+
+/** Secrets cannot be watched, and a Listener is reconciled at each heartbeat: one that was deleted is missed this late. */
+const LOOK_MS = 60_000;
+
+interface Known {
+  readonly mark: string;
+  readonly lookAtMs: number;
+}
+
+/**
+ * The keys of Listeners, each in a Secret: made once, and again where it was deleted, which is how an operator replaces a
+ * key. The pods of the listener, and those of deployments with a `minScale` of 0 that run, are replaced then.
+ */
+export class ListenerKeys {
+  readonly #client: KubeClient;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+
+  constructor(client: KubeClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /**
+   * Makes the key of a Listener unless it exists.
+   * @returns a text that distinguishes it from another key, and reveals nothing of it
+   * @throws WaitingError while the Secret of a former Listener is deleted, TerminalError `NotOurs` for one of another owner
+   */
+  async ensure(listener: Listener): Promise<string> {
+    const { uid = '' } = listener.metadata;
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#known.get(uid);
+    if (known && nowMs < known.lookAtMs) return known.mark;
+    const { name, namespace = '' } = listener.metadata;
+    const found = await this.#client.find(SECRETS, { namespace, name: listenerKeyName(name) });
+    const existing = found && requireOwned(found, listener);
+    const key = secretValue(existing, LISTENER_KEY) ?? (await this.#make(listener, existing));
+    const mark = createHash('sha256').update(`mark of ${key}`).digest('hex').slice(0, 16);
+    this.#known.set(uid, { mark, lookAtMs: nowMs + LOOK_MS });
+    return mark;
+  }
+
+  /** @param uids uids of the Listeners that exist */
+  keep(uids: ReadonlySet<string>): void {
+    for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
+  }
+
+  async #make(listener: Listener, existing: Secret | undefined): Promise<string> {
+    const key = randomBytes(32).toString('hex');
+    await applyManaged(
+      this.#client,
+      { kind: 'reference', ref: RESOURCES.Listener, object: listener },
+      { ref: SECRETS, desired: buildListenerKey(listener, key), existing },
+    );
+    return key;
+  }
+}
 
 export type ListenerCaches = Pick<
   Caches,

@@ -1,5 +1,5 @@
 import { LABEL, type Namespace, type Workspace } from '#lib/resources';
-import { decideWorkspace, namespaceLabels, type WorkspaceWorld } from './decide-workspace.js';
+import { decideWorkspace, namespaceLabels, type WorkspaceWorld } from './workspace-reconciler.js';
 
 const TENANT = '7b0c1a52-1111-4222-8333-444455556666';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
 import type { Workspace } from '#lib/resources';
-import { effectiveLimits } from './effective-limits.js';
+import { effectiveLimits } from './workspace-reconciler.js';
 
 describe('the limits in the status of a workspace', () => {
   const platform = { limits: DEFAULT_EXPORT_LIMITS, history: { keptMs: 5_400_000, keptExports: 200 } };

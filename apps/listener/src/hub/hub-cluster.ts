@@ -32,8 +32,7 @@ import {
   type Secret,
   SECRETS,
 } from '#lib/resources';
-import type { Hub, HubEvent, RevisionSecrets } from './hub.js';
-import { LISTENER_CONDITIONS } from './listener-conditions.js';
+import { type Hub, type HubEvent, LISTENER_CONDITIONS, type RevisionSecrets } from './hub.js';
 
 const BY_DEPLOYMENT = 'deployment';
 const SECRET_LOOK_MS = 2_000;

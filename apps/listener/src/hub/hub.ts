@@ -1,6 +1,22 @@
 import type { Source } from '#lib/kube';
 import type { ContainerOutput } from '#lib/manifests';
-import type { AgentDeployment, AgentRevision, AgentRevisionStatus, ObjectKey, Secret } from '#lib/resources';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  type AgentRevisionStatus,
+  CONDITION,
+  type ObjectKey,
+  type Secret,
+} from '#lib/resources';
+
+/** The conditions of a revision that the listener owns. */
+export const LISTENER_CONDITIONS: readonly string[] = [
+  CONDITION.workloadsReady,
+  CONDITION.active,
+  CONDITION.failed,
+  CONDITION.superseded,
+  CONDITION.ready,
+];
 
 /** An event that people see on a resource. */
 export interface HubEvent {

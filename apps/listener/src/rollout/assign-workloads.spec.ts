@@ -1,5 +1,5 @@
 import type { AgentRevision, Condition } from '#lib/resources';
-import { assignWorkloads } from './assign-workloads.js';
+import { assignWorkloads } from './observe.js';
 import type { Served } from './world.js';
 
 function revision(number: number, types: string[] = [], redeployOf?: number): AgentRevision {

@@ -1,5 +1,5 @@
 import { COMPONENT, LABEL, type Pod } from '#lib/resources';
-import { DeclaredVersions } from './declared-versions.js';
+import { DeclaredVersions } from './hold-owners.js';
 import { revision } from './testdata/sample-rollout.js';
 import type { RolloutWorld } from './world.js';
 

@@ -11,7 +11,7 @@ import { isYoung, mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
 import { isAnsweringFollowed, isScaled } from './pod-scaler.js';
 import { decideSleep, type Sleep } from './sleep.js';
-import { isWorkloadReady } from './workload-ready.js';
+import { isWorkloadReady } from './ready-spans.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 /**

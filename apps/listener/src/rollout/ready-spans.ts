@@ -1,6 +1,77 @@
-import type { ObjectKey, Pod } from '#lib/resources';
-import { isWorkloadReady } from './workload-ready.js';
+import { wantedQueueReplicas, wantedReplicas } from '#lib/manifests';
+import type { Deployment, ObjectKey, Pod } from '#lib/resources';
 import type { RevisionWorld, RolloutWorld } from './world.js';
+
+/** Passes over a deploying revision are 20 seconds apart at most. */
+const GAP_MS = 60_000;
+
+/** Start of deadlines, in milliseconds of the clock. */
+export interface Awake {
+  /** No deadline counts from before this time. */
+  readonly awakeSinceMs: number;
+  /** No deadline passes before this time. */
+  readonly graceUntilMs: number;
+}
+
+/**
+ * Time since which this program has been able to observe. After a machine slept, a process was stopped or the
+ * API server was unavailable, deadlines have passed in which nothing could run or be seen; a revision must
+ * not fail for that, since its failure is final. A restart extends no deadline, but revisions get a grace to
+ * recover from an outage.
+ */
+export class Wakefulness {
+  readonly #graceMs: number;
+  #lookedAtMs: number | undefined;
+  #sinceMs = 0;
+  #graceUntilMs = 0;
+
+  /** @param graceMs from the first look */
+  constructor(graceMs: number) {
+    this.#graceMs = graceMs;
+  }
+
+  /**
+   * Called in every pass.
+   * @param isBlind true when the API server cannot be followed at present
+   */
+  look(now: Date, isBlind: boolean): Awake {
+    const nowMs = now.getTime();
+    if (this.#lookedAtMs === undefined) this.#graceUntilMs = nowMs + this.#graceMs;
+    // after a clock was set back, recorded times are in the future
+    else if (isBlind || nowMs - this.#lookedAtMs > GAP_MS || nowMs < this.#lookedAtMs) this.#sinceMs = nowMs;
+    this.#lookedAtMs = nowMs;
+    return { awakeSinceMs: this.#sinceMs, graceUntilMs: this.#graceUntilMs };
+  }
+}
+
+/**
+ * True when every pod that should run is ready, of exactly these templates. Pods of the queue count too: runs
+ * wait for them.
+ */
+export function isWorkloadReady({
+  workload,
+  queue,
+  revision,
+}: Pick<RevisionWorld, 'workload' | 'queue' | 'revision'>): boolean {
+  const fewest = wantedQueueReplicas(revision);
+  // pods beyond the fewest are more than it needs to be ready
+  return (
+    isAvailable(workload, wantedReplicas(revision)) && (fewest === undefined || isAvailable(queue, fewest))
+  );
+}
+
+/** @param fewest pods of a Deployment that is scaled: those beyond are more than it needs to be ready */
+function isAvailable(workload: Deployment | undefined, fewest = Infinity): boolean {
+  const wanted = Math.min(fewest, workload?.spec.replicas ?? 1);
+  const status = workload?.status;
+  return (
+    workload !== undefined &&
+    wanted > 0 &&
+    status?.observedGeneration === workload.metadata.generation &&
+    (status?.updatedReplicas ?? 0) >= wanted &&
+    (status?.availableReplicas ?? 0) >= wanted
+  );
+}
 
 interface Span {
   /** Starts of containers that were ready. */

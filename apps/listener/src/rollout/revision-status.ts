@@ -9,12 +9,12 @@ import {
   REASON,
   updateConditions,
 } from '#lib/resources';
-import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
+import { LISTENER_CONDITIONS } from '../hub/hub.js';
 import { findProgress, findTrouble } from './failure.js';
 import { findPinnedImage } from './pinned-image.js';
 import type { PlannedRevision } from './plan.js';
 import { type Sleep, sleepText } from './sleep.js';
-import { isWorkloadReady } from './workload-ready.js';
+import { isWorkloadReady } from './ready-spans.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 

@@ -26,17 +26,14 @@ import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
 import { findTrouble, refusalOf, type RevisionFailure } from './failure.js';
 import { askPods } from './ask-pods.js';
-import { DeclaredVersions } from './declared-versions.js';
-import { holdOwners, releaseOwners } from './hold-owners.js';
+import { DeclaredVersions, holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { pinnedRevision, stampedRevision } from './pinned-image.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
 import { PodScaler, podsHeld, roomFor } from './pod-scaler.js';
-import { ReadySpans } from './ready-spans.js';
+import { isWorkloadReady, ReadySpans, Wakefulness } from './ready-spans.js';
 import { summarizeRevision } from './revision-status.js';
 import { sleepText } from './sleep.js';
-import { Wakefulness } from './wakefulness.js';
-import { isWorkloadReady } from './workload-ready.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 export interface RolloutDependencies {

@@ -3,7 +3,7 @@ import { maySleep } from '#lib/manifests';
 import { isWakeAsked, type SleepNote, sleepNoteOf } from '#lib/resources';
 import { findProgress, findTrouble } from './failure.js';
 import { servedBy } from './observe.js';
-import { isWorkloadReady } from './workload-ready.js';
+import { isWorkloadReady } from './ready-spans.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** `idleSeconds` when unset. */

@@ -1,4 +1,4 @@
-import { Wakefulness } from './wakefulness.js';
+import { Wakefulness } from './ready-spans.js';
 
 const at = (seconds: number): Date => new Date(seconds * 1000);
 

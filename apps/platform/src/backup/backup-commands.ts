@@ -5,12 +5,39 @@ import { dataPaths } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { openBackup } from './format/backup-manifest.js';
+import { kindOfPart, onlyOf } from './content/part-entries.js';
+import { type OpenBackup, openBackup } from './format/backup-manifest.js';
+import { readPart } from './part/read-part.js';
 import { restoreBackup } from './restore/restore-backup.js';
 import { openSource } from './take/open-source.js';
 import { takeBackup } from './take/take-backup.js';
-import { renderBytes, TerminalWatch } from './take/terminal-watch.js';
-import { verifyBackup } from './verify-backup.js';
+import { type BackupWatch, renderBytes, TerminalWatch } from './take/terminal-watch.js';
+
+/** Content of a backup, once all of it was read. */
+export interface VerifiedBackup {
+  readonly parts: number;
+  readonly entries: number;
+  readonly contentBytes: number;
+}
+
+/** Reads a backup to its end: every checksum, every archive, every count, every place. @throws Error with file and place */
+export async function verifyBackup(
+  { folder, manifest, key }: OpenBackup,
+  watch: BackupWatch,
+): Promise<VerifiedBackup> {
+  let entries = 0;
+  let contentBytes = 0;
+  for (const part of manifest.parts) {
+    watch.stage(part.name, part.bytes);
+    const items = readPart(folder, part, key, (bytes) => watch.bytes(bytes));
+    for await (const { entry } of onlyOf(kindOfPart(part), items)) {
+      entries++;
+      contentBytes += entry.bytes;
+    }
+  }
+  watch.end();
+  return { parts: manifest.parts.length, entries, contentBytes };
+}
 
 /** Postgres has its own log; what its start says belongs to no terminal. */
 const log = createLogger('backup', 'silent');

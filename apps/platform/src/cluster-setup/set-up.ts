@@ -4,14 +4,13 @@ import { LABEL, MANAGED_BY, type Secret, SECRETS } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { type TraceStore, warnOfOpenDatabases } from '#lib/trace-store';
-import { applyDefinitions } from '../preparation/apply-manifests.js';
+import { applyDefinitions, Troubles } from '../preparation/apply-manifests.js';
 import { firstWorkspace, resourceDefinitions } from '../preparation/bootstrap-objects.js';
 import {
   ensureFirstListener,
   ensureFirstWorkspace,
   namespaceOfFirstWorkspace,
 } from '../preparation/first-workspace.js';
-import { Troubles } from '../preparation/troubles.js';
 
 /** Key of the Secret that holds the first API key. */
 const API_KEY = 'api-key';

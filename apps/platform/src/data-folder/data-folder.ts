@@ -1,4 +1,15 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import {
@@ -10,8 +21,80 @@ import {
   UP_LOCK,
   writeJson,
 } from '#lib/data-folder';
-import { refuseUnfinishedRestore } from './unfinished-restore.js';
-import { isNewer, type Upgrade, upgradeFrom } from './upgrade.js';
+
+/** A new operator key; the prefix is how the REST interface knows it from API keys. */
+export function newOperatorKey(): string {
+  return `apo_${randomBytes(30).toString('base64url')}`;
+}
+
+/** A start by a newer version than the one before. */
+interface Upgrade {
+  /** Folder to which the cluster is copied. */
+  readonly cluster: string;
+  /** Copies the small files, once; a copy that was interrupted is made anew. */
+  copyFiles(): void;
+}
+
+/** Files that a start may change beside the databases. Objects, images and logs are only ever added to. */
+const FILES = ['format.json', 'credentials.json', 'ports.json', 'kubeconfig', 'secrets', 'kube'];
+
+/** @param version that was here before */
+function upgradeFrom({ root }: DataPaths, version: string): Upgrade {
+  const copy = join(root, 'backups', version);
+  return {
+    cluster: join(copy, 'postgres'),
+    copyFiles() {
+      const files = join(copy, 'files');
+      const partial = `${files}.partial`;
+      if (existsSync(files)) return;
+      rmSync(partial, { recursive: true, force: true });
+      mkdirSync(partial, { recursive: true, mode: 0o700 });
+      for (const name of FILES.filter((one) => existsSync(join(root, one))))
+        cpSync(join(root, name), join(partial, name), { recursive: true, preserveTimestamps: true });
+      renameSync(partial, files);
+    },
+  };
+}
+
+/** True when a version is newer than another by its three numbers; one without such numbers is not. */
+export function isNewer(version: string, than: string): boolean {
+  const [one, other] = [version, than].map((text) => text.split('-')[0]?.split('.').map(Number) ?? []);
+  for (let place = 0; place < 3; place++) {
+    const difference = (one?.[place] ?? 0) - (other?.[place] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return false;
+}
+
+/** Mark in a data folder from the beginning of a restore to its end. */
+export const UNFINISHED_RESTORE = 'restoring.json';
+
+interface Unfinished {
+  /** The backup. */
+  readonly from: string;
+}
+
+/** @throws Error when the folder holds a part of a platform only */
+export function refuseUnfinishedRestore(root: string): void {
+  const path = join(root, UNFINISHED_RESTORE);
+  if (!existsSync(path)) return;
+  const from = readJson<Unfinished>(path)?.from ?? 'BACKUP';
+  throw new Error(
+    `restoring into ${root} was not finished; run "agentplane restore ${from} --data ${root}" again, which begins anew`,
+  );
+}
+
+export function isUnfinishedRestore(root: string): boolean {
+  return existsSync(join(root, UNFINISHED_RESTORE));
+}
+
+export function beginRestore(root: string, from: string): void {
+  writeJson(join(root, UNFINISHED_RESTORE), { from } satisfies Unfinished);
+}
+
+export function endRestore(root: string): void {
+  rmSync(join(root, UNFINISHED_RESTORE));
+}
 
 /** Version of the folder's layout that this program writes. */
 const FORMAT_VERSION = 1;

@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
 import { readJson, writeJson } from '#lib/data-folder';
-import { HeldSockets, type ListenAddress } from '#lib/held-sockets';
-import { findStablePort } from '#lib/stable-port';
+import { findStablePort, HeldSockets, type ListenAddress } from '#lib/held-sockets';
 import type { Clock } from '#lib/time';
 
 /** Every port of a platform; once chosen they stay, so that addresses do. */

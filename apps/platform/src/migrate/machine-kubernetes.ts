@@ -6,7 +6,7 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { BackupSource } from '../backup/take/open-source.js';
-import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
+import { PLATFORM_ROLES } from '../preparation/preparation-tasks.js';
 
 /** The API server of a stopped machine, alone: nothing acts on what it holds. */
 export interface MachineKubernetes {

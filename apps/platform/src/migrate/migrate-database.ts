@@ -3,12 +3,10 @@ import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { BackupSource } from '../backup/take/open-source.js';
-import { bringUpSchema } from './database/bring-up-schema.js';
-import { type MachineDatabase, machineDatabase } from './database/machine-database.js';
+import { bringUpSchema, type MachineDatabase, machineDatabase } from './database/machine-database.js';
 import { moveDatabase } from './database/move-database.js';
 import { startMachineKubernetes } from './machine-kubernetes.js';
-import { openStoppedSource } from './open-stopped-source.js';
-import { readUriFile } from './read-uri-file.js';
+import { openStoppedSource, readUriFile } from './open-stopped-source.js';
 
 type Flags = FlagsOf<typeof MIGRATE_DATABASE.options>;
 

@@ -6,9 +6,8 @@ import { StoredObjects } from '#lib/embedded-object-store';
 import { EXIT } from '#lib/lifecycle';
 import { openObjectStore } from '#lib/object-store';
 import { systemClock } from '#lib/time';
-import { refuseUnfinishedRestore } from '../data-folder/unfinished-restore.js';
-import { copyObjects, type ObjectCounts } from './objects/copy-objects.js';
-import { readStoreFile } from './objects/read-store-file.js';
+import { refuseUnfinishedRestore } from '../data-folder/data-folder.js';
+import { copyObjects, type ObjectCounts, readStoreFile } from './objects/copy-objects.js';
 
 type Flags = FlagsOf<typeof MIGRATE_OBJECTS.options>;
 

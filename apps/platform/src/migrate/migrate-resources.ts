@@ -7,8 +7,7 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openSource } from '../backup/take/open-source.js';
 import { startMachineKubernetes } from './machine-kubernetes.js';
-import { decideCopies } from './resources/decide-copies.js';
-import { readWorkspace, type WorkspaceContent } from './resources/workspace-content.js';
+import { decideCopies, readWorkspace, type WorkspaceContent } from './resources/decide-copies.js';
 import { writeCopies } from './resources/write-copies.js';
 
 type Flags = FlagsOf<typeof MIGRATE_RESOURCES.options>;

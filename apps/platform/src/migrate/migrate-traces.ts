@@ -5,9 +5,8 @@ import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { moveTraces, openTraceStore } from '#lib/trace-store';
-import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
-import { openStoppedSource } from './open-stopped-source.js';
-import { readUriFile } from './read-uri-file.js';
+import { PLATFORM_ROLES } from '../preparation/preparation-tasks.js';
+import { openStoppedSource, readUriFile } from './open-stopped-source.js';
 
 /** Silent: reports of databases are thrown, and a terminal gets one sentence. */
 const log = createLogger('migrate', 'silent');

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { isNotFound, type KubeClient, type KubeConnection, type Untyped } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import { isNotFound, KubeApiError, type KubeClient, type KubeConnection, type Untyped } from '#lib/kube';
 import {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
@@ -13,6 +14,35 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { ManifestObject } from './bootstrap-objects.js';
+
+/**
+ * Failures on objects that a tenant can break. They are that tenant's trouble: the platform names them, and
+ * starts for everybody else.
+ */
+export class Troubles {
+  readonly #texts: string[] = [];
+
+  get texts(): readonly string[] {
+    return this.#texts;
+  }
+
+  add(text: string): void {
+    this.#texts.push(text);
+  }
+
+  /**
+   * @param object kind, namespace and name
+   * @throws errors that are no answer of the API server about this object
+   */
+  async attempt(object: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof KubeApiError)) throw error;
+      this.add(`preparing ${object} failed: ${errorText(error)}; mend or delete that object, then restart`);
+    }
+  }
+}
 
 const KINDS: readonly ResourceRef[] = [
   NAMESPACES,

@@ -14,10 +14,9 @@ import {
   type Workspace,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { retryUnserved } from './apply-manifests.js';
+import { retryUnserved, type Troubles } from './apply-manifests.js';
 import { firstListener, LOCAL_DESTINATION, localCredentials, localDestination } from './bootstrap-objects.js';
 import { ensureWriter } from './store-rights.js';
-import type { Troubles } from './troubles.js';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 40;

@@ -5,12 +5,11 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { NAMESPACES, RESOURCES, SECRETS } from '#lib/resources';
 import { temporaryFolder, testEmbeddedKube } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { applyDefinitions } from './apply-manifests.js';
+import { applyDefinitions, Troubles } from './apply-manifests.js';
 import { resourceDefinitions, storeKeyData } from './bootstrap-objects.js';
 import { fillFirstWorkspace } from './first-workspace.js';
-import { moveDestinations } from './move-destinations.js';
+import { moveDestinations } from './prepare.js';
 import { ensureOperator } from './store-rights.js';
-import { Troubles } from './troubles.js';
 
 const OLD = { accessKeyId: 'AGENTPLANEOLD', secretAccessKey: 'old-secret' };
 const FOREIGN = { accessKeyId: 'AKFOREIGN', secretAccessKey: 'foreign-secret' };

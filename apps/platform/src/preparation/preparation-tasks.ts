@@ -1,5 +1,8 @@
 import type { CertificateFiles, StoreCredentials } from '#lib/data-folder';
 
+/** The roles of the platform's own programs, with the connections that are kept for each: it may have no more. */
+export const PLATFORM_ROLES = { agentplane: 60, deployments: 5, kube: 10 } as const;
+
 /** Connection URIs of the databases; all of them are secret. */
 export interface DatabaseUris {
   readonly databaseUri: string;

@@ -1,15 +1,47 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { inheritedEnvironment, PROXY_VARIABLES, proxyEnvironment } from '#lib/config';
-import { TRACING_VARIABLES } from '#lib/telemetry';
 import {
   ATTACHMENT_BUCKET,
   ATTACHMENT_PREFIX,
   type CertificateFiles,
   type DataPaths,
+  type PlatformCredentials,
   type StoreCredentials,
 } from '#lib/data-folder';
+import { TRACING_VARIABLES } from '#lib/telemetry';
+import { urlHost } from '#lib/url';
 import type { Ports } from '../data-folder/ports.js';
+import { reachableAddresses } from '../preparation/reachable-addresses.js';
+
+const ALL = ['0.0.0.0', '::'];
+
+/**
+ * The host by which other machines reach the platform: that of its public URL, else the address that it listens on, else
+ * the first address of this machine that others can reach.
+ */
+export function hostForOthers(listensOn: string, publicUrl: string | undefined): string {
+  if (publicUrl !== undefined && URL.canParse(publicUrl))
+    return new URL(publicUrl).hostname.replace(/^\[|\]$/g, '');
+  if (!ALL.includes(listensOn)) return listensOn;
+  return reachableAddresses().find(({ internal }) => !internal)?.address ?? '127.0.0.1';
+}
+
+/** `https://HOST:PORT`. */
+export function tlsUrl(host: string, port: number): string {
+  return `https://${urlHost(host)}:${port}`;
+}
+
+/** Metrics address of each program that is no pod. */
+export function metricsAddresses(ports: Ports): PlatformCredentials['metrics'] {
+  const at = (port: number): string => `http://127.0.0.1:${port}/metrics`;
+  return {
+    supervisor: at(ports.supervisorMetrics),
+    api: at(ports.apiMetrics),
+    controller: at(ports.controller),
+    embedded: at(ports.embeddedMetrics),
+  };
+}
 
 /** The node offers as many at least. */
 const LEAST_CPUS = 4;

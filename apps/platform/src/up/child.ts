@@ -1,10 +1,139 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { readJson, writeJson } from '#lib/data-folder';
+import type { HeldSockets } from '#lib/held-sockets';
 import { type Begin, ON_COMMAND } from '#lib/lifecycle';
-import { endProcess, type ProcessIdentity } from '#lib/process-identity';
-import type { Logger } from '#lib/telemetry';
+import { endProcess, findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
+import { type Logger, metrics, type Program } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
-import { lastErrorIn } from './last-error.js';
-import { type ProgramRequest, spawnProgram } from './spawn-program.js';
+
+/** No more than this is looked at, from the end. */
+const TAIL_BYTES = 65_536;
+
+interface LogLine {
+  readonly level?: unknown;
+  readonly msg?: unknown;
+  readonly error?: unknown;
+  readonly err?: { readonly message?: unknown };
+}
+
+function messageOf(text: string): string | undefined {
+  let line: LogLine;
+  try {
+    line = JSON.parse(text) as LogLine;
+  } catch {
+    return undefined; // a program's own output, or half a line
+  }
+  if (line.level !== 'error' && line.level !== 'fatal') return undefined;
+  const words = [line.err?.message, line.error, line.msg].find((one) => typeof one === 'string');
+  return words;
+}
+
+/**
+ * Text of the last error in a program's log.
+ * @param start bytes of the file that are older and not looked at
+ */
+export function lastErrorIn(logFile: string, start: number): string | undefined {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(logFile);
+  } catch {
+    return undefined;
+  }
+  const tail = bytes.subarray(Math.max(start, bytes.length - TAIL_BYTES)).toString('utf8');
+  for (const line of tail.split('\n').reverse()) {
+    const message = messageOf(line);
+    if (message !== undefined) return message;
+  }
+  return undefined;
+}
+
+export interface ProgramRequest {
+  /** Path of the program. */
+  readonly program: string;
+  readonly arguments?: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly nodeOptions?: readonly string[];
+  /** Its standard output and error are appended here. */
+  readonly logFile: string;
+  /** Held while no process of it runs; it may deposit more. */
+  readonly sockets?: HeldSockets | undefined;
+}
+
+export interface SpawnedProgram {
+  readonly child: ChildProcess;
+  /** Undefined when it could not be started, or has ended already. */
+  readonly identity: ProcessIdentity | undefined;
+  /** Bytes of the log file that are older. */
+  readonly logStart: number;
+}
+
+/** Starts a program as leader of a process group of its own, with a channel that closes when this process dies. */
+export function spawnProgram(request: ProgramRequest): SpawnedProgram {
+  const { program, environment, nodeOptions = [], logFile } = request;
+  const output = openSync(logFile, 'a', 0o600);
+  const logStart = fstatSync(output).size;
+  const stdio = ['ignore', output, output, 'ipc'] as const;
+  const held = request.sockets?.inheritance(request.sockets.ports, stdio.length);
+  const child = spawn(process.execPath, [...nodeOptions, program, ...(request.arguments ?? [])], {
+    detached: true,
+    stdio: [...stdio, ...(held?.stdio ?? [])],
+    env: { ...environment, ...held?.environment },
+  });
+  request.sockets?.follow(child);
+  closeSync(output);
+  return { child, identity: child.pid === undefined ? undefined : findProcess(child.pid), logStart };
+}
+
+/** Counts the processes of a program: to be called with whether one runs, whenever that changes. */
+export function observeProgram(program: Program): (isRunning: boolean) => void {
+  let starts = 0;
+  metrics.programUp.set(0, { program });
+  return (isRunning) => {
+    metrics.programUp.set(isRunning ? 1 : 0, { program });
+    if (isRunning && starts++ > 0) metrics.programRestarts.add(1, { program });
+  };
+}
+
+type Records = Readonly<Record<string, ProcessIdentity>>;
+
+/** The programs that were started, by name, so that a start after a crash finds those that are still there. */
+export class ProcessRecords {
+  readonly #path: string;
+  #records: Records;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#records = readJson<Records>(path) ?? {};
+  }
+
+  set(name: string, identity: ProcessIdentity | undefined): void {
+    const others = Object.entries(this.#records).filter(([one]) => one !== name);
+    this.#records = Object.fromEntries(identity ? [...others, [name, identity]] : others);
+    try {
+      writeJson(this.#path, this.#records);
+    } catch {
+      // a full disk must not end the supervisor: the next change writes them all, and until then only a crash misses them
+    }
+  }
+
+  /**
+   * Ends whatever an earlier life left running. A child whose loop is blocked never sees its channel close, and a second
+   * copy of it must not start beside it.
+   */
+  async endStrays(clock: Clock, log: Logger): Promise<void> {
+    for (const [name, identity] of Object.entries(this.#records)) {
+      if (isRunning(identity)) {
+        log.warn(
+          { program: name, pid: identity.pid },
+          'stopping a program that an earlier start left running',
+        );
+        await endProcess(identity, { clock, graceMs: 3_000, group: true });
+      }
+      this.set(name, undefined);
+    }
+  }
+}
 
 export interface ChildOptions extends Omit<ProgramRequest, 'arguments'> {
   readonly name: string;

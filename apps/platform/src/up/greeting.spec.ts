@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { shellWord } from '#lib/command-line';
-import { renderGreeting } from './greeting.js';
+import { renderGreeting } from './up-command.js';
 
 const CREDENTIALS = {
   restUrl: 'http://127.0.0.1:8470',

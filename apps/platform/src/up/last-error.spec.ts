@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
-import { lastErrorIn } from './last-error.js';
+import { lastErrorIn } from './child.js';
 
 describe('lastErrorIn', () => {
   const folder = temporaryFolder();

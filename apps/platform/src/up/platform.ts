@@ -15,28 +15,24 @@ import type { ProgramContext } from '#lib/lifecycle';
 import { type Logger, type Program, startTelemetry } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { urlHost } from '#lib/url';
-import type { DataFolder } from '../data-folder/data-folder.js';
-import { newOperatorKey } from '../data-folder/new-secrets.js';
+import { type DataFolder, newOperatorKey } from '../data-folder/data-folder.js';
 import { choosePorts, holdPorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
-import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
-import type { FirstKey, OlderKey } from '../preparation/preparation-tasks.js';
-import { Child } from './child.js';
+import { type FirstKey, type OlderKey, PLATFORM_ROLES } from '../preparation/preparation-tasks.js';
+import { Child, observeProgram, ProcessRecords } from './child.js';
 import {
   apiEnvironment,
   controllerEnvironment,
   embeddedEnvironment,
   FRUGAL_MEMORY,
+  hostForOthers,
+  metricsAddresses,
   programEnvironment,
   type Surroundings,
   type TlsListening,
+  tlsUrl,
 } from './child-environment.js';
 import { LogRotation } from './log-rotation.js';
-import { metricsAddresses } from './metrics-addresses.js';
-import { observeProgram } from './observe-program.js';
-import { Preparation } from './preparation.js';
-import type { Progress } from './progress.js';
-import { ProcessRecords } from './strays.js';
-import { hostForOthers, tlsUrl } from './tls-address.js';
+import { Preparation, type Progress } from './preparation.js';
 import type { UpOptions } from './up-options.js';
 
 const BUCKET = 'agentplane';

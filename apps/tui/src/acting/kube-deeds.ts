@@ -3,20 +3,126 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { INSTALLATION } from '#lib/data-folder';
+import { errorText } from '#lib/errors';
 import type { KubeClient } from '#lib/kube';
 import { idOf, keyOf } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
-import type { Deeds, Outcome } from '../screen/deeds.js';
+import type { Deeds, Outcome } from '../screen/effect-runner.js';
 import type { Pane } from '../session/session.js';
 import { type PulsePlace, readPulse } from '../texts/look-at-programs.js';
 import { openText } from '../texts/open-text.js';
-import type { Hands, Right } from '../views/row-action.js';
+import type { Hands, Right, RowAction } from '../views/common-actions.js';
 import type { View } from '../views/view.js';
 import type { Item } from '../world/items.js';
 import { editObject } from './edit-object.js';
-import { perform } from './perform.js';
-import { Rights } from './rights.js';
+
+/** Does something to rows, one after the other; the first that fails is reported with how many were done. */
+async function perform(
+  action: RowAction,
+  items: readonly Item[],
+  answer: string,
+  { hands, rights }: { readonly hands: Hands; readonly rights: Rights },
+): Promise<Outcome> {
+  const done: string[] = [];
+  for (const item of items) {
+    const { namespace, name } = item.metadata;
+    if (action.right && !(await rights.isAllowed(action.right, namespace))) {
+      const { verb, ref } = action.right;
+      return {
+        text: `cannot ${action.word} ${name}: this account may not ${verb} ${ref.plural} in ${namespace ?? 'the cluster'}`,
+        isProblem: true,
+      };
+    }
+    try {
+      done.push(await action.perform(item, hands, answer));
+    } catch (error) {
+      const before = done.length === 0 ? '' : ` (${done.length} of ${items.length} were done)`;
+      return { text: `cannot ${action.word} ${name}: ${errorText(error)}${before}`, isProblem: true };
+    }
+  }
+  const [only = ''] = done;
+  return { text: done.length === 1 ? only : `${done.length} done: ${only} …`, isProblem: false };
+}
+
+/** Time for which an answer holds. */
+const KEPT_MS = 60_000;
+
+interface Known {
+  readonly untilMs: number;
+  readonly answer: Promise<boolean>;
+  /** Undefined until it has come. */
+  isAllowed: boolean | undefined;
+}
+
+/**
+ * Rights of the account, asked with SelfSubjectAccessReviews, each once a minute. A review that fails counts
+ * as allowed: the API server decides again when the action is performed.
+ */
+class Rights {
+  readonly #client: Pick<KubeClient, 'raw'>;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+
+  constructor(client: Pick<KubeClient, 'raw'>, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** True when it is known to be refused; asks when it is not known. */
+  isDenied(right: Right, namespace: string | undefined): boolean {
+    return this.#review(right, namespace).isAllowed === false;
+  }
+
+  async isAllowed(right: Right, namespace: string | undefined): Promise<boolean> {
+    return await this.#review(right, namespace).answer;
+  }
+
+  #review(right: Right, namespace: string | undefined): Known {
+    const { verb, ref, subresource = '' } = right;
+    const key = [verb, ref.group, ref.plural, subresource, namespace ?? ''].join('|');
+    const nowMs = this.#clock.monotonicMs();
+    const found = this.#known.get(key);
+    if (found && nowMs < found.untilMs) return found;
+    const known: Known = {
+      untilMs: nowMs + KEPT_MS,
+      answer: this.#ask(right, namespace).then((isAllowed) => {
+        known.isAllowed = isAllowed;
+        return isAllowed;
+      }),
+      isAllowed: found?.isAllowed,
+    };
+    this.#known.set(key, known);
+    return known;
+  }
+
+  async #ask({ verb, ref, subresource }: Right, namespace: string | undefined): Promise<boolean> {
+    const resourceAttributes = {
+      verb,
+      group: ref.group,
+      resource: ref.plural,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(subresource === undefined ? {} : { subresource }),
+    };
+    const body = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes },
+    };
+    try {
+      const answer = await this.#client.raw(
+        'POST',
+        '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+        {
+          body,
+        },
+      );
+      return (answer as { readonly status?: { readonly allowed?: boolean } }).status?.allowed !== false;
+    } catch {
+      return true;
+    }
+  }
+}
 
 export interface KubeDeedsOptions {
   readonly client: KubeClient;

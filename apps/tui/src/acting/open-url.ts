@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { Hands } from '../views/row-action.js';
+import type { Hands } from '../views/common-actions.js';
 
 /** Settings of the environment that tell if there is a browser. */
 export interface BrowserSettings {

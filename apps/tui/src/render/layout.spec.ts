@@ -1,4 +1,4 @@
-import { windowOf } from './window.js';
+import { windowOf } from './fit.js';
 
 describe('windowOf', () => {
   it.each([

@@ -1,7 +1,5 @@
 import { bar, bytes, count } from '#lib/command-line';
-import { fit } from './fit.js';
-import { age } from './quantity.js';
-import { sparkline } from './sparkline.js';
+import { age, fit, sparkline } from './fit.js';
 
 describe('bar', () => {
   it.each([

@@ -1,22 +1,165 @@
-import { Box, useApp, useStdout, useWindowSize } from 'ink';
+import { Box, Text, useApp, useStdout, useWindowSize } from 'ink';
 import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { visibleText } from '#lib/command-line';
+import { keyOf, keyText } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { newSession, paneOf, type Session } from '../session/session.js';
-import type { Look } from '../views/view.js';
+import { windowOf } from '../render/fit.js';
+import { PANE_KEYS } from '../session/pane-keys.js';
+import { newSession, paneOf, selectedIndex, type Session, topFrame } from '../session/session.js';
+import { type KeyBinding, TABLE_KEYS } from '../session/table-keys.js';
+import { VIEWS } from '../views/all-views.js';
+import type { Look, View } from '../views/view.js';
 import type { World } from '../world/items.js';
-import type { Deeds } from './deeds.js';
-import { effectRunner } from './effect-runner.js';
-import { factsOf } from './facts.js';
+import { type Deeds, effectRunner } from './effect-runner.js';
+import { factsOf, fixedColumns, isQualified, sortKeysOfTable } from './facts.js';
 import { BottomBar, Breadcrumbs, TopBar } from './frame-bars.js';
-import { Help, helpLines } from './help.js';
+import { placeColumns, WidthMemory } from './layout.js';
 import { Pane } from './pane.js';
+import { columnsOf } from './row-texts.js';
 import { RowsCache, type ShownRows } from './rows-cache.js';
-import { MessageLines, RowsTable } from './rows-table.js';
+import { MARK_WIDTH, type ShownRow, Table } from './table.js';
 import { usePane } from './use-pane.js';
-import { useMouse } from './use-mouse.js';
-import { useProgress } from './use-progress.js';
-import { useSession } from './use-session.js';
-import { useWorld } from './use-world.js';
+import { useMouse, useProgress, useSession, useWorld } from './use-session.js';
+
+/** One line of the help. */
+export interface HelpLine {
+  readonly text: string;
+  readonly isHeading: boolean;
+  /** An action that the account may not do. */
+  readonly isDimmed: boolean;
+}
+
+function heading(text: string): HelpLine {
+  return { text: ` ${text}`, isHeading: true, isDimmed: false };
+}
+
+function line(label: string, about: string, isDimmed = false): HelpLine {
+  return { text: `   ${label.padEnd(10)}${about}`, isHeading: false, isDimmed };
+}
+
+function keyLines(bindings: readonly KeyBinding[]): readonly HelpLine[] {
+  return bindings.map(({ label, about }) => line(label, about));
+}
+
+/** Everything that keys do, from the tables of keys and views. */
+function helpLines(session: Session, view: View, deeds: Pick<Deeds, 'isDenied'>): readonly HelpLine[] {
+  const namespace = topFrame(session).scope?.namespace ?? session.namespace;
+  const sortKeys = sortKeysOfTable(session, view);
+  const actions = view.actions.map(({ key, word, about, right }) => {
+    const isDenied = right !== undefined && deeds.isDenied(right, namespace);
+    return line(key.replace('ctrl-', '^'), `${word}: ${about}${isDenied ? ' (not allowed)' : ''}`, isDenied);
+  });
+  return [
+    heading(`${view.name}: ${view.about}`),
+    ...actions,
+    ...[...sortKeys].map(([key, name]) => line(key, `sort by ${name}; again turns it around`)),
+    heading('tables'),
+    ...keyLines(TABLE_KEYS),
+    heading('texts: logs, describe, YAML, traces'),
+    ...keyLines(PANE_KEYS),
+    heading('views, behind ":"'),
+    ...VIEWS.map(({ name, aliases, about }) => line(name.padEnd(14), `${about} (${aliases.join(', ')})`)),
+  ];
+}
+
+/** The lines of help that fit, from `top` on. */
+function Help({
+  lines,
+  top,
+  height,
+}: {
+  lines: readonly HelpLine[];
+  top: number;
+  height: number;
+}): ReactNode {
+  const isWhole = lines.length <= height;
+  const page = isWhole ? height : height - 1;
+  const first = Math.max(0, Math.min(top, lines.length - page));
+  const left = lines.length - first - page;
+  return (
+    <Box flexDirection="column" height={height}>
+      {lines.slice(first, first + page).map(({ text, isHeading, isDimmed }, at) => (
+        <Text key={first + at} wrap="truncate" bold={isHeading} dimColor={isDimmed}>
+          {text}
+        </Text>
+      ))}
+      {isWhole ? null : (
+        <Text color="cyan">
+          {left > 0 ? ` ↓ ${left} more lines: j, space` : ' end of the help: k goes up'}
+        </Text>
+      )}
+    </Box>
+  );
+}
+
+/** The rows around the selected one; cells are made for these alone. */
+function RowsTable(props: {
+  readonly session: Session;
+  readonly shown: ShownRows;
+  readonly look: Look;
+  readonly width: number;
+  readonly height: number;
+  /** First row of the window, kept from one frame to the next. */
+  readonly firstRow: RefObject<number>;
+}): ReactNode {
+  const { session, shown, look, width, height, firstRow } = props;
+  const { view, rows, items } = shown;
+  const frame = topFrame(session);
+  const widths = useMemo(() => new WidthMemory(), [view, session.stack.length, width]);
+  const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
+  const selected = selectedIndex(frame, { size: rows.size, indexOf: (key) => rows.indexOf(key) });
+  const { start, end } = windowOf(rows.size, height, selected, firstRow.current);
+  firstRow.current = start;
+  const inWindow = rows.slice(start, end);
+  const cells = inWindow.map((item) => new Map(columns.map((column) => [column, column.cell(item, look)])));
+  widths.note(
+    columns,
+    cells.map((row) => [...row.values()]),
+  );
+  const fixed = fixedColumns(session);
+  const placement = placeColumns(columns, widths, {
+    width: width - MARK_WIDTH - 4,
+    shift: frame.shift,
+    fixed,
+  });
+  const shownRows = inWindow.map((item, at): ShownRow => {
+    const key = keyText(keyOf(item));
+    return {
+      key,
+      state: view.state(item),
+      cells: placement.placed.map(({ column }) => cells[at]?.get(column) ?? ''),
+      isSelected: start + at === selected,
+      isMarked: frame.marks.has(key),
+    };
+  });
+  const headings = placement.placed.map(({ column: { heading } }) =>
+    frame.sort?.heading === heading ? `${heading}${frame.sort.isDescending ? '↓' : '↑'}` : heading,
+  );
+  const hint = !items.hasSynced
+    ? 'reading …'
+    : frame.filter === ''
+      ? view.hint
+      : `nothing matches /${visibleText(frame.filter)}: Esc drops the filter`;
+  return <Table placement={placement} rows={shownRows} headings={headings} height={height} hint={hint} />;
+}
+
+/** Two lines for what the selected row has to say. */
+function MessageLines(props: {
+  readonly session: Session;
+  readonly shown: ShownRows;
+  readonly width: number;
+}): ReactNode {
+  const { session, shown, width } = props;
+  const { view, rows } = shown;
+  const at = selectedIndex(topFrame(session), { size: rows.size, indexOf: (key) => rows.indexOf(key) });
+  const item = at < 0 ? undefined : rows.at(at);
+  const message = item === undefined ? '' : view.state(item).message;
+  return (
+    <Box marginLeft={2} height={2} width={width - 2} overflow="hidden">
+      <Text>{visibleText(message)}</Text>
+    </Box>
+  );
+}
 
 export interface DashboardProps {
   readonly world: World;

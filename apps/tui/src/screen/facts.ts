@@ -3,7 +3,7 @@ import { type Facts, type Session, topFrame } from '../session/session.js';
 import { sortKeysOf } from '../session/table-keys.js';
 import type { View } from '../views/view.js';
 import type { World } from '../world/items.js';
-import type { Deeds } from './deeds.js';
+import type { Deeds } from './effect-runner.js';
 import { columnsOf } from './row-texts.js';
 import type { ShownRows } from './rows-cache.js';
 

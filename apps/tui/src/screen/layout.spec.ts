@@ -1,5 +1,4 @@
-import { displayWidth } from '../render/display-width.js';
-import { fit } from '../render/fit.js';
+import { displayWidth, fit } from '../render/fit.js';
 import { ProgressMemory } from '../rows/progress-memory.js';
 import { SCENE, SCENE_NOW } from '../testdata/scene.js';
 import { VIEWS } from '../views/all-views.js';

@@ -1,5 +1,4 @@
-import { displayWidth } from '../render/display-width.js';
-import { oneLine } from '../render/fit.js';
+import { displayWidth, oneLine } from '../render/fit.js';
 import type { Column } from '../views/view.js';
 
 /** Columns between two cells. */

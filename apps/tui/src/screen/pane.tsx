@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import { visibleText } from '#lib/command-line';
-import { cutToWidth, displayWidth } from '../render/display-width.js';
+import { cutToWidth, displayWidth } from '../render/fit.js';
 import { firstLine, PANE_KEYS } from '../session/pane-keys.js';
 import type { Pane as PaneState, Session } from '../session/session.js';
 

@@ -1,6 +1,5 @@
 import type { Clock } from '#lib/time';
-import { displayWidth } from '../render/display-width.js';
-import { oneLine } from '../render/fit.js';
+import { displayWidth, oneLine } from '../render/fit.js';
 import { ProgressMemory } from '../rows/progress-memory.js';
 import { newFrame } from '../session/session.js';
 import { getView } from '../views/all-views.js';

@@ -1,5 +1,5 @@
 import { oneLine } from '../render/fit.js';
-import { NAMESPACE } from '../views/standard-columns.js';
+import { NAMESPACE } from '../views/export-cells.js';
 import type { Column, Look, View } from '../views/view.js';
 import { type Searchable, SearchTexts } from '../rows/row-filter.js';
 import type { Item } from '../world/items.js';

@@ -1,5 +1,5 @@
 import type { Key } from 'ink';
-import { keyNamesOf } from './key-name.js';
+import { keyNamesOf } from '../screen/use-session.js';
 
 const NONE = {} as Key;
 

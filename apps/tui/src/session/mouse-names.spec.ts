@@ -1,4 +1,4 @@
-import { mouseNamesOf } from './mouse-names.js';
+import { mouseNamesOf } from '../screen/use-session.js';
 
 describe('mouseNamesOf', () => {
   it.each([

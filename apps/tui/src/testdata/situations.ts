@@ -1,7 +1,6 @@
 import { type Condition, REASON, type Tone } from '#lib/resources';
 import { DEPLOYMENTS } from '../views/deployments.js';
-import { DESTINATIONS } from '../views/destinations.js';
-import { EXPORT_RUNS } from '../views/export-runs.js';
+import { DESTINATIONS, EXPORT_RUNS } from '../views/all-views.js';
 import { EXPORTS, SCHEDULES } from '../views/exports.js';
 import { LISTENERS, WORKSPACES } from '../views/platform-views.js';
 import { REVISIONS } from '../views/revisions.js';

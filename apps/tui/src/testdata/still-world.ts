@@ -1,6 +1,6 @@
 import type { Change } from '#lib/kube';
 import { keyOf, keyText } from '#lib/resources';
-import type { Deeds, Outcome } from '../screen/deeds.js';
+import type { Deeds, Outcome } from '../screen/effect-runner.js';
 import type { Item, Items, Source, World } from '../world/items.js';
 
 /** Items in memory that a test changes. */

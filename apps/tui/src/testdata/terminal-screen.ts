@@ -1,4 +1,4 @@
-import { displayWidth } from '../render/display-width.js';
+import { displayWidth } from '../render/fit.js';
 
 const ESCAPE =
   /\u001b(?:\[([?<>=]?)([\d;:]*)([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[78=>]|[()][A-Z0-9])/y;

@@ -1,6 +1,6 @@
 import type { BulkExportRun } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
-import { fileLines } from './file-lines.js';
+import { fileLines } from './open-text.js';
 
 const ID = '0197e0c5-2b0c-7e51-9d3a-3f0c8a3b2d10';
 const run = {

@@ -1,22 +1,114 @@
+import { stringify } from 'yaml';
 import type { KubeClient, Untyped } from '#lib/kube';
-import { renderDescription } from '#lib/object-text';
+import { renderDescription, workspaceLines } from '#lib/object-text';
 import { followLogs, type LogLine, logSources, podFinder, readableLine, readLogs } from '#lib/pod-logs';
 import {
   type BulkExportRun,
   type Condition,
   EVENTS,
+  idOf,
   keyOf,
   type ResourceRef,
+  RESOURCES,
   type Workspace,
 } from '#lib/resources';
-import type { RestRequests } from '#lib/rest-client';
+import {
+  costText,
+  errorLine,
+  latencyText,
+  type ReadRun,
+  readWorkspace,
+  type RestRequests,
+  RUN_FIELDS,
+  tokensText,
+  treeRows,
+} from '#lib/rest-client';
 import type { Clock } from '#lib/time';
-import { stringify } from 'yaml';
-import { fileLines } from './file-lines.js';
-import { traceLines } from './trace-lines.js';
-import { useLines } from './use-lines.js';
+import { displayWidth, oneLine } from '../render/fit.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
+
+/** Limits and usage of a workspace. REST answers them only for the workspace of its key. */
+export async function useLines(
+  { metadata, spec }: Workspace,
+  { rest }: { readonly rest: RestRequests | undefined },
+): Promise<readonly string[]> {
+  if (rest === undefined)
+    return ['— limits and use come from REST: start the dashboard with --data or --context'];
+  const found = await readWorkspace(rest);
+  return found.id === spec.tenantId.toLowerCase()
+    ? workspaceLines(found)
+    : [
+        `— the key of this dashboard belongs to workspace ${found.name}: limits and use of ${metadata.name} need a key of its own`,
+      ];
+}
+
+/** A run as REST answers it; resources keep the number of files alone. */
+interface RunAnswer {
+  readonly id: string;
+  readonly metadata: { readonly result: { readonly exported_files: readonly string[] } };
+}
+
+/** Bucket and key of every finished file of an export's run. */
+export async function fileLines(
+  run: BulkExportRun,
+  { client, rest }: { readonly client: Pick<KubeClient, 'find'>; readonly rest: RestRequests | undefined },
+): Promise<readonly string[]> {
+  if (rest === undefined)
+    return ['— the names of files come from REST: start the dashboard with --data or --context'];
+  const { namespace = '' } = run.metadata;
+  const found = await client.find(RESOURCES.BulkExport, { namespace, name: run.spec.exportName });
+  const id = found && idOf(found);
+  if (id === undefined) return [`— the export ${run.spec.exportName} was deleted`];
+  const runs = await rest.request<readonly RunAnswer[]>('GET', `/api/v1/bulk-exports/${id}/runs`);
+  const files = runs.find((one) => one.id === idOf(run))?.metadata.result.exported_files ?? [];
+  return files.length === 0 ? ['— no finished file yet'] : files;
+}
+
+/** Runs of one trace that are shown. */
+const MOST_RUNS = 1_000;
+const PAGE = 100;
+
+interface Page {
+  readonly runs: readonly ReadRun[];
+  readonly cursors: { readonly next: string | null };
+}
+
+/** A trace as a tree: each run below its caller, with its time on one scale, latency, tokens, cost and error. */
+async function traceLines(
+  traceId: string,
+  { rest, clock }: { readonly rest: RestRequests | undefined; readonly clock: Clock },
+): Promise<readonly string[]> {
+  if (!rest) return ['no REST interface is known: start the dashboard with --data or --context'];
+  const runs: ReadRun[] = [];
+  let cursor: string | null = null;
+  do {
+    const wanted = { trace: traceId, select: RUN_FIELDS, limit: PAGE, order: 'asc' };
+    const page: Page = await rest.request<Page>('POST', '/runs/query', {
+      ...wanted,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    runs.push(...page.runs);
+    cursor = page.cursors.next;
+  } while (cursor !== null && runs.length < MOST_RUNS);
+  const rows = treeRows(runs, clock.now().getTime());
+  const width = Math.min(60, Math.max(4, ...rows.map(({ title }) => displayWidth(oneLine(title)))));
+  const lines = rows.map(({ run, title, bar }) => {
+    const name = oneLine(title);
+    return [
+      name + ' '.repeat(Math.max(0, width - displayWidth(name))),
+      bar,
+      latencyText(run.latency).padStart(9),
+      tokensText(run).padStart(8),
+      costText(run.total_cost).padStart(10),
+      run.status === 'success' ? '' : `${run.status} ${errorLine(run)}`,
+    ]
+      .join('  ')
+      .trimEnd();
+  });
+  const heading = `${'RUN'.padEnd(width)}  ${'WHEN'.padEnd(24)}  ${'TIME'.padStart(9)}  ${'TOKENS'.padStart(8)}  ${'COST'.padStart(10)}`;
+  return [heading, ...lines, ...(cursor === null ? [] : [`… more than ${MOST_RUNS} runs`])];
+}
 
 /** Dependencies for reading texts. */
 export interface Reading {

@@ -1,7 +1,5 @@
 import { bar, bytes, count } from '#lib/command-line';
-import { fit } from '../render/fit.js';
-import { span } from '../render/quantity.js';
-import { sparkline } from '../render/sparkline.js';
+import { fit, span, sparkline } from '../render/fit.js';
 import type { Scrape } from './exposition.js';
 
 /** One look at every program that answered. */

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pod } from '#lib/resources';
-import { metricsAddressOf, scrapeProgram } from './scrape-program.js';
+import { metricsAddressOf, scrapeProgram } from './look-at-programs.js';
 
 function podWith(noted: string | undefined): Pod {
   const annotations: Record<string, string> = {};

@@ -1,6 +1,6 @@
 import type { Workspace } from '#lib/resources';
 import type { RestRequests, WorkspaceDetails } from '#lib/rest-client';
-import { useLines } from './use-lines.js';
+import { useLines } from './open-text.js';
 
 const TENANT = '0f0a3b2c-1111-4222-8333-444455556666';
 

@@ -8,9 +8,8 @@ import {
   RESOURCES,
 } from '#lib/resources';
 import { deletion, specChange } from './common-actions.js';
-import { redeploy } from './redeploy.js';
-import { podsWith } from './pods-with.js';
-import { AGE, NAME } from './standard-columns.js';
+import { podsWith, redeploy } from './revisions.js';
+import { AGE, NAME } from './export-cells.js';
 import { type Column, defineView } from './view.js';
 
 const REF = RESOURCES.AgentDeployment;

@@ -1,9 +1,33 @@
-import { exportRunState, exportState, type BulkExport, type BulkExportRun, REASON } from '#lib/resources';
 import { bar, bytes, count } from '#lib/command-line';
-import { span } from '../render/quantity.js';
-import { sparkline } from '../render/sparkline.js';
-import { createdMs } from './standard-columns.js';
+import { type BulkExport, type BulkExportRun, exportRunState, exportState, REASON } from '#lib/resources';
+import { age, span, sparkline } from '../render/fit.js';
+import type { Item } from '../world/items.js';
 import type { Column, Look } from './view.js';
+
+export const NAME: Column = {
+  heading: 'NAME',
+  cell: ({ metadata }) => metadata.name,
+  rank: ({ metadata }) => metadata.name,
+};
+
+/** Shown when rows of several namespaces are. */
+export const NAMESPACE: Column = {
+  heading: 'NAMESPACE',
+  cell: ({ metadata }) => metadata.namespace ?? '',
+  rank: ({ metadata }) => metadata.namespace ?? '',
+};
+
+export const AGE: Column = {
+  heading: 'AGE',
+  cell: ({ metadata }, { now }) => age(metadata.creationTimestamp, now),
+  rank: (item) => -createdMs(item),
+  align: 'right',
+  isLive: true,
+};
+
+function createdMs({ metadata }: Item): number {
+  return Date.parse(metadata.creationTimestamp ?? '') || 0;
+}
 
 const SPARK_WIDTH = 10;
 

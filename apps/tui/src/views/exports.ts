@@ -7,10 +7,8 @@ import {
   LABEL,
   RESOURCES,
 } from '#lib/resources';
-import { deletion, specChange } from './common-actions.js';
-import { exportRank, PROGRESS_COLUMNS } from './export-cells.js';
-import type { RowAction } from './row-action.js';
-import { AGE, NAME } from './standard-columns.js';
+import { deletion, type RowAction, specChange } from './common-actions.js';
+import { AGE, exportRank, NAME, PROGRESS_COLUMNS } from './export-cells.js';
 import { type Column, defineView, type View } from './view.js';
 
 const REF = RESOURCES.BulkExport;

@@ -7,9 +7,9 @@ import {
   type ShownState,
   type Workspace,
 } from '#lib/resources';
-import { age } from '../render/quantity.js';
+import { age } from '../render/fit.js';
 import { deletion } from './common-actions.js';
-import { AGE, NAME } from './standard-columns.js';
+import { AGE, NAME } from './export-cells.js';
 import { defineView } from './view.js';
 
 export const LISTENERS = defineView<Listener>({

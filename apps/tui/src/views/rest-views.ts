@@ -1,7 +1,7 @@
 import type { ShownState } from '#lib/resources';
 import type { Item, TraceItem } from '../world/items.js';
-import { age } from '../render/quantity.js';
-import { NAME } from './standard-columns.js';
+import { age } from '../render/fit.js';
+import { NAME } from './export-cells.js';
 import { defineView } from './view.js';
 
 /** A key as REST lists it; its name as an item is its id. */

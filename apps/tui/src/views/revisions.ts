@@ -1,17 +1,121 @@
+import type { Selection } from '#lib/kube';
+import { podTable } from '#lib/kube-semantics';
 import {
   type AgentRevision,
   CONDITION,
   idOf,
   isConditionTrue,
+  keyOf,
+  type KubeObject,
   LABEL,
+  type Pod,
+  PODS,
   RESOURCES,
   revisionState,
   revisionWireStatus,
+  type ShownState,
+  type Tone,
 } from '#lib/resources';
-import { redeploy } from './redeploy.js';
-import { podsWith } from './pods-with.js';
-import { AGE, NAME } from './standard-columns.js';
+import { deletion, type Hands } from './common-actions.js';
+import { AGE, NAME } from './export-cells.js';
 import { type Column, defineView } from './view.js';
+
+/**
+ * A new revision as an earlier one was. REST also sets the spec back to it; without REST the revision is made alone, and
+ * the next change of the deployment starts from the spec as it is.
+ */
+export async function redeploy(deployment: KubeObject, revisionId: string, hands: Hands): Promise<void> {
+  const id = idOf(deployment) ?? '';
+  if (hands.rest) {
+    await hands.rest.request('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`);
+    return;
+  }
+  const spec = { revisionRequest: { id: hands.newId(), fromRevisionId: revisionId } };
+  await hands.client.merge(RESOURCES.AgentDeployment, keyOf(deployment), { spec });
+}
+
+/** Pods of a namespace, or of all, that carry these labels. */
+export function podsWith(namespace: string | undefined, labels: Readonly<Record<string, string>>): Selection {
+  const labelSelector = Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
+  return {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labelSelector === '' ? {} : { labelSelector }),
+  };
+}
+
+const EPOCH = new Date(0);
+const FINE: ReadonlySet<string> = new Set(['Running', 'Completed', 'Succeeded']);
+const BUSY: ReadonlySet<string> = new Set(['Pending', 'ContainerCreating', 'PodInitializing', 'Terminating']);
+
+/** Cells as `kubectl get pods` shows them: name, ready, status, restarts. */
+function cells(pod: Pod, now = EPOCH): readonly unknown[] {
+  return podTable.cells(pod as never, now);
+}
+
+function text(pod: Pod, at: number, now?: Date): string {
+  return String(cells(pod, now)[at] ?? '');
+}
+
+/** Reason why a container does not run, or ended; what the pod says otherwise. */
+function messageOf({ status }: Pod): string {
+  const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const said = states.flatMap(({ state, lastState }) => [
+    state?.waiting?.message,
+    state?.terminated?.message,
+    lastState?.terminated?.message,
+  ]);
+  const unmet = status?.conditions?.find(({ status: is }) => is === 'False');
+  return said.find((one) => one) ?? status?.message ?? unmet?.message ?? '';
+}
+
+function podState(pod: Pod): ShownState {
+  const word = text(pod, 2) || 'Pending';
+  const [ready, wanted] = text(pod, 1).split('/');
+  const isUnready = word === 'Running' && ready !== wanted;
+  const isBusy = isUnready || BUSY.has(word) || /^Init:\d/.test(word);
+  const tone: Tone = isBusy ? 'busy' : FINE.has(word) ? (word === 'Running' ? 'good' : 'quiet') : 'bad';
+  return { word, tone, message: tone === 'good' || tone === 'quiet' ? '' : messageOf(pod) };
+}
+
+const POD_COLUMNS: readonly Column<Pod>[] = [
+  NAME,
+  { heading: 'READY', cell: (pod) => text(pod, 1), align: 'right' },
+  {
+    heading: 'RESTARTS',
+    cell: (pod, { now }) => text(pod, 3, now),
+    rank: (pod) => -Number.parseInt(text(pod, 3), 10),
+    align: 'right',
+    isLive: true,
+  },
+  AGE,
+  { heading: 'COMPONENT', cell: ({ metadata }) => metadata.labels?.[LABEL.component] ?? '' },
+  { heading: 'NODE', cell: ({ spec }) => spec.nodeName ?? '', isWide: true },
+  { heading: 'IP', cell: ({ status }) => status?.podIP ?? '', isWide: true },
+];
+
+export const PODS_VIEW = defineView<Pod>({
+  name: 'pods',
+  aliases: ['pod', 'po'],
+  about: 'processes of agents, builds, listeners and exports',
+  source: { kind: 'kube', ref: PODS },
+  state: podState,
+  columns: POD_COLUMNS,
+  fields: {
+    deployment: ({ metadata }) => metadata.labels?.[LABEL.deployment],
+    revision: ({ metadata }) => metadata.labels?.[LABEL.revision],
+    export: ({ metadata }) => metadata.labels?.[LABEL.export],
+  },
+  enter: () => ({ kind: 'text', text: 'logs' }),
+  podsOf: ({ metadata: { name, namespace } }) => ({
+    ...podsWith(namespace, {}),
+    fieldSelector: `metadata.name=${name}`,
+  }),
+  texts: ['logs', 'previous'],
+  actions: [deletion(PODS, 'its process ends; its Deployment or Job starts another')],
+  hint: 'none: a deployment that serves has some, and a running export',
+});
 
 /** Images by name and the beginning of their digest, which is what people compare. */
 function shortImage(image = ''): string {

@@ -16,7 +16,7 @@ import {
 } from '#lib/resources';
 import { itemOf, SITUATIONS } from '../testdata/situations.js';
 import type { Item } from '../world/items.js';
-import { EXPORT_RUNS } from './export-runs.js';
+import { EXPORT_RUNS } from './all-views.js';
 import { EXPORTS, SCHEDULES } from './exports.js';
 import { REVISIONS } from './revisions.js';
 import type { View } from './view.js';

@@ -3,7 +3,7 @@ import type { ShownState } from '#lib/resources';
 import type { ProgressMemory } from '../rows/progress-memory.js';
 import type { Rank } from '../rows/ordered-rows.js';
 import type { Item, Source } from '../world/items.js';
-import type { RowAction } from './row-action.js';
+import type { RowAction } from './common-actions.js';
 
 /** A function of one row; a view of one type of items serves wherever a view of any items does. */
 export type OfItem<T, R> = { of(item: T): R }['of'];

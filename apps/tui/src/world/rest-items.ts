@@ -1,8 +1,7 @@
 import type { Change } from '#lib/kube';
 import { errorText } from '#lib/errors';
-import type { RestRequests } from '#lib/rest-client';
+import { answerLine, askedLine, type RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
-import { answerLine, askedLine } from '#lib/trace-tree';
 import type { Item, RestList, TraceItem } from './items.js';
 import type { StoppableItems } from './kube-world.js';
 

@@ -1,5 +1,21 @@
-import { discoverResources, type DiscoveredResource, type KubeClient } from '#lib/kube';
+import {
+  type DiscoveredResource,
+  discoverResources,
+  type EventRecorder,
+  type Informers,
+  type KubeClient,
+} from '#lib/kube';
+import type { Log } from '#lib/reconcile';
 import type { Clock } from '#lib/time';
+
+/** Dependencies of every controller of the cluster. */
+export interface ClusterContext {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 const KEPT_MS = 60_000;
 

@@ -12,17 +12,27 @@ import {
   REPLICA_SETS,
   type ReplicaSet,
 } from '#lib/resources';
-import type { ClusterContext } from '../context/cluster-context.js';
-import { performClaim } from '../workload/claim.js';
-import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
-import { fromOrphans } from '../workload/orphan-source.js';
-import { replaceStatus } from '../workload/replace-status.js';
-import { decideRollout, type RolloutDecision, sortSets } from './decide-rollout.js';
-import type { DeploymentSets, Scaling } from './plan-scaling.js';
-import { currentSetAnnotations, latestRevision, REVISION_ANNOTATION, revisionOf } from './revision.js';
-import { rollingBounds } from './rolling-bounds.js';
+import type { ClusterContext } from '../context/discovery.js';
+import { fromOrphans, performClaim } from '../workload/claim.js';
+import { isNamespaceTerminating, replaceStatus } from '../workload/workload-condition.js';
+import {
+  decideRollout,
+  isSameTemplate,
+  type RolloutDecision,
+  sortSets,
+  TEMPLATE_HASH_LABEL,
+  templateHash,
+} from './decide-rollout.js';
+import {
+  currentSetAnnotations,
+  type DeploymentSets,
+  latestRevision,
+  REVISION_ANNOTATION,
+  revisionOf,
+  rollingBounds,
+  type Scaling,
+} from './plan-scaling.js';
 import { progressDeadlineMs, type RolloutNews, summarizeDeployment } from './summarize-deployment.js';
-import { isSameTemplate, TEMPLATE_HASH_LABEL, templateHash } from './template-hash.js';
 
 /** Deployment → replica sets. */
 export function deploymentController(context: ClusterContext): ControllerSpec {

@@ -1,11 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Deployment, Pod, ReplicaSet } from '#lib/resources';
-import { decideRollout, type RolloutDecision, sortSets } from './decide-rollout.js';
-import { planProportional, planRollingUpdate, type Scaling } from './plan-scaling.js';
-import { rollingBounds } from './rolling-bounds.js';
+import {
+  decideRollout,
+  isSameTemplate,
+  type RolloutDecision,
+  sortSets,
+  templateHash,
+} from './decide-rollout.js';
+import { planProportional, planRollingUpdate, rollingBounds, type Scaling } from './plan-scaling.js';
 import { progressDeadlineMs, summarizeDeployment } from './summarize-deployment.js';
-import { isSameTemplate, templateHash } from './template-hash.js';
 
 const TEMPLATE = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'main', image: 'b' }] } };
 type Rolling = { maxSurge?: number | string; maxUnavailable?: number | string };

@@ -6,8 +6,7 @@ import {
   withoutCondition,
 } from '../workload/workload-condition.js';
 import { isComplete } from './decide-rollout.js';
-import type { DeploymentSets } from './plan-scaling.js';
-import { rollingBounds } from './rolling-bounds.js';
+import { type DeploymentSets, rollingBounds } from './plan-scaling.js';
 
 /** Result of a pass, for the Progressing condition. */
 export type RolloutNews =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decideCollection, type ItemView, type OwnerState } from './decide-collection.js';
+import { decideCollection, type ItemView, type OwnerState } from './owner-lookup.js';
 
 function view(states: OwnerState[], more: Partial<ItemView> = {}): ItemView {
   return {

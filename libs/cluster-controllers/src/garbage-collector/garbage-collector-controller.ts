@@ -8,10 +8,8 @@ import {
   type ObjectKey,
   type ResourceRef,
 } from '#lib/resources';
-import type { ClusterContext } from '../context/cluster-context.js';
-import type { Discovery } from '../context/discovery.js';
-import { decideCollection } from './decide-collection.js';
-import { FOREGROUND, OwnerLookup } from './owner-lookup.js';
+import type { ClusterContext, Discovery } from '../context/discovery.js';
+import { decideCollection, FOREGROUND, OwnerLookup } from './owner-lookup.js';
 import { type GraphItem, OwnershipGraph, ownersOf } from './ownership-graph.js';
 
 const ORPHAN = 'orphan';

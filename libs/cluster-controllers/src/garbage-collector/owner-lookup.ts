@@ -8,9 +8,85 @@ import {
   type ResourceRef,
 } from '#lib/resources';
 import type { Discovery } from '../context/discovery.js';
-import { AbsentOwners, ownerText } from './absent-owners.js';
-import type { OwnerState, OwnerView } from './decide-collection.js';
 import { type GraphItem, isSameScope, type OwnershipGraph, ownersOf } from './ownership-graph.js';
+
+const MAX_OWNERS = 500;
+const MAX_NAMESPACES = 200;
+/** Names in references are as long as their writer likes. */
+const MAX_LETTERS = 600;
+
+/**
+ * Owners that were looked for and not found, so that each is looked for once; uids never come back. Owners
+ * named in one namespace neither displace nor answer for those of others.
+ */
+class AbsentOwners {
+  readonly #namespaces = new Map<string, Set<string>>();
+
+  has(namespace: string, owner: OwnerReference): boolean {
+    return this.#namespaces.get(namespace)?.has(ownerText(owner)) ?? false;
+  }
+
+  add(namespace: string, owner: OwnerReference): void {
+    const text = ownerText(owner);
+    if (text.length > MAX_LETTERS) return;
+    const owners = this.#namespaces.get(namespace) ?? new Set();
+    // namespaces are ordered by their last write, the newest last
+    this.#namespaces.delete(namespace);
+    this.#namespaces.set(namespace, owners.add(text));
+    dropOldest(owners, MAX_OWNERS);
+    dropOldest(this.#namespaces, MAX_NAMESPACES);
+  }
+}
+
+/** All by which an owner is looked for. */
+function ownerText({ apiVersion, kind, name, uid }: OwnerReference): string {
+  return JSON.stringify([apiVersion, kind, name, uid]);
+}
+
+function dropOldest(kept: Set<string> | Map<string, unknown>, most: number): void {
+  const [oldest] = kept.keys();
+  if (kept.size > most && oldest !== undefined) kept.delete(oldest);
+}
+
+/**
+ * State of one owner: `solid` it exists · `waiting` it is being deleted and waits for its dependents
+ * (foreground) · `absent` it is not there, or another object has its name · `unknown` its kind is not served
+ * now.
+ */
+export type OwnerState = 'solid' | 'waiting' | 'absent' | 'unknown';
+
+interface OwnerView {
+  readonly uid: string;
+  readonly state: OwnerState;
+}
+
+export type CollectionDecision =
+  | { readonly kind: 'keep' }
+  /** Some owners are deleted, others exist. */
+  | { readonly kind: 'drop-references'; readonly uids: readonly string[] }
+  | { readonly kind: 'delete'; readonly propagation: 'Background' | 'Foreground' | 'Orphan' }
+  | { readonly kind: 'ask-later' };
+
+export interface ItemView {
+  readonly finalizers: readonly string[];
+  readonly hasDependents: boolean;
+  readonly owners: readonly OwnerView[];
+}
+
+/** An object lives as long as one of its owners does. */
+export function decideCollection({ owners, finalizers, hasDependents }: ItemView): CollectionDecision {
+  if (owners.length === 0) return { kind: 'keep' };
+  const of = (state: OwnerState): string[] =>
+    owners.filter((owner) => owner.state === state).map(({ uid }) => uid);
+  const gone = [...of('absent'), ...of('waiting')];
+  if (of('solid').length > 0)
+    return gone.length > 0 ? { kind: 'drop-references', uids: gone } : { kind: 'keep' };
+  if (of('unknown').length > 0) return { kind: 'ask-later' };
+  if (of('waiting').length > 0 && hasDependents) return { kind: 'delete', propagation: 'Foreground' };
+  if (finalizers.includes('orphan')) return { kind: 'delete', propagation: 'Orphan' };
+  if (finalizers.includes('foregroundDeletion')) return { kind: 'delete', propagation: 'Foreground' };
+  return { kind: 'delete', propagation: 'Background' };
+}
 
 export const FOREGROUND = 'foregroundDeletion';
 

@@ -1,6 +1,20 @@
-import type { Job, JobSpec, Pod } from '#lib/resources';
+import type { Job, JobSpec, Pod, WorkloadCondition } from '#lib/resources';
+import { conditionOf } from '../workload/workload-condition.js';
 import type { PodCount } from './count-pods.js';
-import { endingCondition } from './finished.js';
+
+/** The condition that says how a job ended, if it has. */
+export function finishedCondition(job: Job): WorkloadCondition | undefined {
+  const conditions = job.status?.conditions;
+  const ends = [conditionOf(conditions, 'Complete'), conditionOf(conditions, 'Failed')];
+  return ends.find((condition) => condition?.status === 'True');
+}
+
+/** The condition with the coming end of a job, set while its last pods end. */
+function endingCondition(job: Job): WorkloadCondition | undefined {
+  const conditions = job.status?.conditions;
+  const ends = [conditionOf(conditions, 'SuccessCriteriaMet'), conditionOf(conditions, 'FailureTarget')];
+  return ends.find((condition) => condition?.status === 'True');
+}
 
 /** Reason why a job ends. */
 export interface JobEnd {

@@ -1,17 +1,114 @@
 import { errorText, TerminalError } from '#lib/errors';
-import { fromObjects, fromOwned, isNotFound, type ControllerSpec } from '#lib/kube';
+import { type ControllerSpec, fromObjects, fromOwned, isNotFound } from '#lib/kube';
 import { after, controllerOf, controllerReference, done, type Result } from '#lib/reconcile';
-import { type Job, JOBS, keyOf, keyText, type ObjectKey, type Pod, PODS } from '#lib/resources';
-import type { ClusterContext } from '../context/cluster-context.js';
-import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
-import { makeSlowly } from '../workload/make-slowly.js';
-import { OwnWrites } from '../workload/own-writes.js';
-import { podOfTemplate } from '../workload/pod-of-template.js';
-import { replaceStatus } from '../workload/replace-status.js';
+import {
+  type Job,
+  JOBS,
+  type JobStatus,
+  keyOf,
+  keyText,
+  type ObjectKey,
+  type Pod,
+  PODS,
+  type WorkloadCondition,
+} from '#lib/resources';
+import type { ClusterContext } from '../context/discovery.js';
+import { makeSlowly, OwnWrites, podOfTemplate } from '../workload/own-writes.js';
+import {
+  type ConditionFields,
+  conditionOf,
+  isNamespaceTerminating,
+  replaceStatus,
+  timeText,
+} from '../workload/workload-condition.js';
 import { countPods, isTracked, type PodCount, TRACKING_FINALIZER } from './count-pods.js';
-import { deadlineOf, decideJob, type JobDecision } from './decide-job.js';
-import { finishedCondition } from './finished.js';
-import { type PodsDone, summarizeJob } from './summarize-job.js';
+import { deadlineOf, decideJob, finishedCondition, type JobDecision, type JobEnd } from './decide-job.js';
+
+/** Actions of the pass on the pods beside counting them. */
+interface PodsDone {
+  readonly created: number;
+  readonly deleted: number;
+}
+
+/** The status of a job after a pass; conditions, reasons and messages are Kubernetes' own. */
+export function summarizeJob(
+  job: Job,
+  count: PodCount,
+  decision: JobDecision,
+  pods: PodsDone,
+  now: Date,
+): JobStatus {
+  const at = timeText(now);
+  const before = job.status;
+  const isSuspended = decision.kind === 'suspend';
+  let conditions = before?.conditions ?? [];
+  if (isSuspended)
+    conditions = set(
+      conditions,
+      { type: 'Suspended', status: 'True', reason: 'JobSuspended', message: 'Job suspended' },
+      at,
+    );
+  else if (conditionOf(conditions, 'Suspended')?.status === 'True' && decision.kind !== 'end')
+    conditions = set(
+      conditions,
+      { type: 'Suspended', status: 'False', reason: 'JobResumed', message: 'Job resumed' },
+      at,
+    );
+  if (decision.kind === 'end') conditions = ended(conditions, decision.end, decision.isOver, at);
+
+  const isOver = decision.kind === 'end' && decision.isOver;
+  const startTime = startTimeOf(job, isSuspended, at);
+  const active = Math.max(0, count.active.length + pods.created - pods.deleted);
+  const { succeeded, failed } = count.uncounted;
+  return {
+    ...(conditions.length > 0 ? { conditions } : {}),
+    ...(startTime === undefined ? {} : { startTime }),
+    ...(isOver && decision.end.result === 'complete' ? { completionTime: at } : {}),
+    ...(active > 0 ? { active } : {}),
+    ...(count.succeeded > 0 ? { succeeded: count.succeeded } : {}),
+    ...(count.failed > 0 ? { failed: count.failed } : {}),
+    ready: isOver ? 0 : Math.min(count.ready, active),
+    terminating: isOver ? 0 : count.terminating + pods.deleted,
+    uncountedTerminatedPods: {
+      ...(succeeded.length > 0 ? { succeeded } : {}),
+      ...(failed.length > 0 ? { failed } : {}),
+    },
+  };
+}
+
+/** The deadline counts from it: set with the first pass that is not suspended, and anew when the job is resumed. */
+function startTimeOf({ status }: Job, isSuspended: boolean, at: string): string | undefined {
+  if (isSuspended) return status?.startTime;
+  const wasSuspended = conditionOf(status?.conditions, 'Suspended')?.status === 'True';
+  return wasSuspended ? at : (status?.startTime ?? at);
+}
+
+/** First the condition that announces the end, then, with the last pod gone, the end itself. */
+function ended(
+  conditions: readonly WorkloadCondition[],
+  end: JobEnd,
+  isOver: boolean,
+  at: string,
+): readonly WorkloadCondition[] {
+  const [announced, final] =
+    end.result === 'complete' ? ['SuccessCriteriaMet', 'Complete'] : ['FailureTarget', 'Failed'];
+  const fields = { status: 'True', reason: end.reason, message: end.message } as const;
+  const before = set(conditions, { type: announced ?? '', ...fields }, at);
+  return isOver ? set(before, { type: final ?? '', ...fields }, at) : before;
+}
+
+function set(
+  conditions: readonly WorkloadCondition[],
+  next: ConditionFields,
+  at: string,
+): readonly WorkloadCondition[] {
+  const before = conditionOf(conditions, next.type);
+  if (before?.status === next.status) return conditions;
+  const condition = { ...next, lastProbeTime: at, lastTransitionTime: at };
+  return before
+    ? conditions.map((one) => (one.type === next.type ? condition : one))
+    : [...conditions, condition];
+}
 
 /** Pods by the key of the job that controls them, whether that job still exists or not. */
 const JOB_INDEX = 'job';

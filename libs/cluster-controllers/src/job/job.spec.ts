@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Job, JobStatus, Pod } from '#lib/resources';
-import { countPods, TRACKING_FINALIZER } from './count-pods.js';
+import { countPods, judgeFailure, TRACKING_FINALIZER } from './count-pods.js';
 import { decideJob, type JobDecision } from './decide-job.js';
-import { judgeFailure } from './pod-failure-policy.js';
-import { summarizeJob } from './summarize-job.js';
+import { summarizeJob } from './job-controller.js';
 
 const NOW = new Date('2026-01-01T00:10:00Z');
 let uids = 0;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DiscoveredResource, KubeClient } from '#lib/kube';
-import { deleteContent } from './namespace-content.js';
+import { deleteContent } from './namespace-controller.js';
 
 const PODS = { plural: 'pods', group: '', namespaced: true, verbs: ['list', 'delete'] };
 

@@ -1,8 +1,8 @@
 import { fromMapped, fromObjects, isAlreadyExists, isNotFound, type ControllerSpec } from '#lib/kube';
 import { done, type Result } from '#lib/reconcile';
 import { CONFIG_MAPS, type KubeObject, NAMESPACES, type ObjectKey, SERVICE_ACCOUNTS } from '#lib/resources';
-import type { ClusterContext } from '../context/cluster-context.js';
-import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
+import type { ClusterContext } from '../context/discovery.js';
+import { isNamespaceTerminating } from '../workload/workload-condition.js';
 
 const ACCOUNT = 'default';
 const ROOT_CA = 'kube-root-ca.crt';

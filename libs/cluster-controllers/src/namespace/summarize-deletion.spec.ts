@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { summarizeDeletion } from './summarize-deletion.js';
+import { summarizeDeletion } from './namespace-controller.js';
 
 const none = { resources: new Map(), finalizers: new Map(), problems: [] };
 const now = new Date('2026-01-02T03:04:05Z');

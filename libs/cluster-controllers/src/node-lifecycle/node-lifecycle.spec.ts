@@ -1,9 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Node, Pod, Taint, Toleration } from '#lib/resources';
 import { FakeClock } from '#lib/testing';
-import { decideNodeHealth, NOT_READY_TAINT, UNREACHABLE_TAINT } from './decide-node-health.js';
-import { evictionTimeMs } from './eviction-time.js';
-import { SignsOfLife } from './signs-of-life.js';
+import {
+  decideNodeHealth,
+  evictionTimeMs,
+  NOT_READY_TAINT,
+  SignsOfLife,
+  UNREACHABLE_TAINT,
+} from './node-lifecycle-controller.js';
 
 const NOW = new Date('2026-01-01T00:10:00Z');
 const AT = '2026-01-01T00:10:00Z';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '#lib/resources';
-import { decidePodGc } from './decide-pod-gc.js';
+import { decidePodGc } from './pod-gc-controller.js';
 
 const pod = (
   name: string,

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, ReplicaSet } from '#lib/resources';
-import { planClaim } from '../workload/claim.js';
-import { matchesSelector } from '../workload/label-selector.js';
-import { decideReplicas } from './decide-replicas.js';
+import { matchesSelector, planClaim } from '../workload/claim.js';
+import { decideReplicas } from './replica-set-controller.js';
 
 const set = (replicas: number): ReplicaSet => ({
   metadata: { name: 's', uid: 's' },

@@ -1,6 +1,6 @@
-import { fromObjects, fromOwned, type ControllerSpec } from '#lib/kube';
-import { after, controllerReference, done, type Result } from '#lib/reconcile';
 import { errorText } from '#lib/errors';
+import { type ControllerSpec, fromObjects, fromOwned } from '#lib/kube';
+import { after, controllerReference, done, type Result } from '#lib/reconcile';
 import {
   keyOf,
   keyText,
@@ -9,18 +9,143 @@ import {
   PODS,
   REPLICA_SETS,
   type ReplicaSet,
+  type ReplicaSetStatus,
 } from '#lib/resources';
-import type { ClusterContext } from '../context/cluster-context.js';
-import { performClaim } from '../workload/claim.js';
-import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
-import { makeSlowly } from '../workload/make-slowly.js';
-import { fromOrphans } from '../workload/orphan-source.js';
-import { OwnWrites } from '../workload/own-writes.js';
-import { podOfTemplate } from '../workload/pod-of-template.js';
-import { availableAtMs } from '../workload/pod-state.js';
-import { replaceStatus } from '../workload/replace-status.js';
-import { decideReplicas } from './decide-replicas.js';
-import { type ReplicaFailure, summarizeReplicaSet } from './summarize-replica-set.js';
+import type { ClusterContext } from '../context/discovery.js';
+import { fromOrphans, performClaim } from '../workload/claim.js';
+import { makeSlowly, OwnWrites, podOfTemplate } from '../workload/own-writes.js';
+import {
+  availableAtMs,
+  conditionOf,
+  isNamespaceTerminating,
+  isPodActive,
+  isPodAvailable,
+  isPodReady,
+  podCondition,
+  replaceStatus,
+  withCondition,
+  withoutCondition,
+} from '../workload/workload-condition.js';
+
+/** The order in which surplus pods go, the first first: whatever is lost least. Kubernetes' own order without topology. */
+function byDeletionRank(a: Pod, b: Pod): number {
+  return (
+    Number(isAssigned(a)) - Number(isAssigned(b)) ||
+    phaseRank(a) - phaseRank(b) ||
+    Number(isPodReady(a)) - Number(isPodReady(b)) ||
+    deletionCost(a) - deletionCost(b) ||
+    readySince(b) - readySince(a) ||
+    restarts(b) - restarts(a) ||
+    created(b) - created(a)
+  );
+}
+
+function isAssigned(pod: Pod): boolean {
+  return Boolean(pod.spec.nodeName);
+}
+
+function phaseRank(pod: Pod): number {
+  const phase = pod.status?.phase ?? 'Pending';
+  switch (phase) {
+    case 'Pending':
+      return 0;
+    case 'Unknown':
+      return 1;
+    case 'Running':
+    case 'Succeeded':
+    case 'Failed':
+      return 2;
+    default:
+      return phase satisfies never;
+  }
+}
+
+function deletionCost(pod: Pod): number {
+  return Number(pod.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0) || 0;
+}
+
+function readySince(pod: Pod): number {
+  return isPodReady(pod) ? Date.parse(podCondition(pod, 'Ready')?.lastTransitionTime ?? '') || 0 : 0;
+}
+
+function restarts(pod: Pod): number {
+  return Math.max(0, ...(pod.status?.containerStatuses ?? []).map(({ restartCount }) => restartCount));
+}
+
+function created(pod: Pod): number {
+  return Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+}
+
+/** Pods that are made or deleted in one pass. */
+const BURST = 500;
+
+export type ReplicaDecision =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'create'; readonly count: number }
+  | { readonly kind: 'delete'; readonly pods: readonly Pod[] };
+
+/** Step that brings the pods of a replica set to the wanted number. */
+export function decideReplicas(set: ReplicaSet, pods: readonly Pod[]): ReplicaDecision {
+  if (set.metadata.deletionTimestamp !== undefined) return { kind: 'none' };
+  const active = pods.filter(isPodActive);
+  const missing = (set.spec.replicas ?? 1) - active.length;
+  if (missing > 0) return { kind: 'create', count: Math.min(missing, BURST) };
+  if (missing === 0) return { kind: 'none' };
+  return { kind: 'delete', pods: active.toSorted(byDeletionRank).slice(0, Math.min(-missing, BURST)) };
+}
+
+/** Failure of making or deleting pods. */
+interface ReplicaFailure {
+  readonly reason: 'FailedCreate' | 'FailedDelete';
+  readonly message: string;
+}
+
+/** The status that a replica set with these pods has. Counts that are zero are left out, as the API server leaves them out. */
+function summarizeReplicaSet(
+  set: ReplicaSet,
+  pods: readonly Pod[],
+  failure: ReplicaFailure | undefined,
+  now: Date,
+): ReplicaSetStatus {
+  const active = pods.filter(isPodActive);
+  const wantedLabels = Object.entries(set.spec.template.metadata?.labels ?? {});
+  const isLabelled = (pod: Pod): boolean =>
+    wantedLabels.every(([key, value]) => pod.metadata.labels?.[key] === value);
+  const minReady = set.spec.minReadySeconds ?? 0;
+  const conditions = conditionsOf(set, failure, now);
+  return {
+    replicas: active.length,
+    ...counted('fullyLabeledReplicas', active.filter(isLabelled).length),
+    ...counted('readyReplicas', active.filter(isPodReady).length),
+    ...counted(
+      'availableReplicas',
+      active.filter((pod) => isPodAvailable(pod, minReady, now.getTime())).length,
+    ),
+    ...(set.metadata.generation === undefined ? {} : { observedGeneration: set.metadata.generation }),
+    ...(conditions.length > 0 ? { conditions } : {}),
+  };
+}
+
+function counted<K extends string>(name: K, count: number): { readonly [P in K]?: number } {
+  return (count === 0 ? {} : { [name]: count }) as { readonly [P in K]?: number };
+}
+
+function conditionsOf(
+  set: ReplicaSet,
+  failure: ReplicaFailure | undefined,
+  now: Date,
+): NonNullable<ReplicaSetStatus['conditions']> {
+  const before = set.status?.conditions ?? [];
+  if (!failure)
+    return conditionOf(before, 'ReplicaFailure') ? withoutCondition(before, 'ReplicaFailure') : before;
+  if (conditionOf(before, 'ReplicaFailure')) return before;
+  return withCondition(
+    before,
+    { type: 'ReplicaFailure', status: 'True', ...failure },
+    now.toISOString().replace(/\.\d+Z$/, 'Z'),
+    'transition-only',
+  );
+}
 
 /** ReplicaSet → pods. */
 export function replicaSetController(context: ClusterContext): ControllerSpec {

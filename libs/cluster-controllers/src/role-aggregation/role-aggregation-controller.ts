@@ -2,8 +2,8 @@ import { fromMapped, fromObjects, type ControllerSpec } from '#lib/kube';
 import { jsonEquals, stableJson } from '#lib/json';
 import { done, type Result } from '#lib/reconcile';
 import { CLUSTER_ROLES, type ClusterRole, type ObjectKey, type PolicyRule } from '#lib/resources';
-import type { ClusterContext } from '../context/cluster-context.js';
-import { matchesSelector } from '../workload/label-selector.js';
+import type { ClusterContext } from '../context/discovery.js';
+import { matchesSelector } from '../workload/claim.js';
 
 /**
  * Fills ClusterRoles that have an `aggregationRule` with the rules of those that it selects: so `admin`,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { usedBy } from '#lib/kube-semantics';
 import type { Node, Pod, Taint, Toleration } from '#lib/resources';
-import { decideNode } from './decide-node.js';
+import { decideNode } from './scheduler-controller.js';
 import { tolerates } from './tolerates.js';
 
 const pod = (requests: Record<string, string> = {}, spec: Partial<Pod['spec']> = {}): Pod => ({

@@ -1,7 +1,51 @@
-import { isConflict, isInvalid, isNotFound, type KubeClient } from '#lib/kube';
+import {
+  fromMapped,
+  type Informer,
+  isConflict,
+  isInvalid,
+  isNotFound,
+  type KubeClient,
+  type Source,
+} from '#lib/kube';
 import { controllerOf, controllerReference } from '#lib/reconcile';
-import { keyOf, type KubeObject, type LabelSelector, type ResourceRef } from '#lib/resources';
-import { matchesSelector } from './label-selector.js';
+import {
+  fulfilsSelector,
+  keyOf,
+  type KubeObject,
+  type LabelSelector,
+  type ResourceRef,
+} from '#lib/resources';
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+/**
+ * True when labels fulfil a selector. An empty selector matches nothing here: a workload must not own the
+ * whole namespace.
+ */
+export function matchesSelector(selector: LabelSelector | undefined, labels: Labels = {}): boolean {
+  const isEmpty =
+    Object.keys(selector?.matchLabels ?? {}).length === 0 && (selector?.matchExpressions ?? []).length === 0;
+  return selector !== undefined && !isEmpty && fulfilsSelector(selector, labels);
+}
+
+interface Selecting extends KubeObject {
+  readonly spec: { readonly selector?: LabelSelector | undefined };
+}
+
+/** A child without a controller may be one that an owner wants to adopt. */
+export function fromOrphans<C extends KubeObject, O extends Selecting>(
+  children: Informer<C>,
+  owners: Informer<O>,
+): Source {
+  return fromMapped(children, (child) =>
+    controllerOf(child)
+      ? []
+      : owners
+          .list(child.metadata.namespace)
+          .filter(({ spec }) => matchesSelector(spec.selector, child.metadata.labels))
+          .map(keyOf),
+  );
+}
 
 export interface Claim {
   readonly owner: KubeObject;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { makeSlowly } from './make-slowly.js';
+import { makeSlowly } from './own-writes.js';
 
 describe('makeSlowly', () => {
   it('makes all, twice as many at a time', async () => {

@@ -1,5 +1,47 @@
-import { compareVersions, KubeUnreachableError, type Informer } from '#lib/kube';
-import type { KubeObject } from '#lib/resources';
+import { compareVersions, type Draft, type Informer, KubeUnreachableError } from '#lib/kube';
+import type { KubeObject, ObjectMeta, OwnerReference, Pod, PodTemplate } from '#lib/resources';
+
+/** Objects that were made, and why no more. */
+export interface Made<T> {
+  readonly made: readonly T[];
+  readonly problem?: unknown;
+}
+
+/**
+ * One, then two, then four … at a time, until one fails: what fails for all of them (a quota, a webhook) is asked once
+ * and not 500 times, with a template of a megabyte each time.
+ */
+export async function makeSlowly<T>(count: number, make: () => Promise<T>): Promise<Made<T>> {
+  const made: T[] = [];
+  for (let batch = 1; made.length < count; batch *= 2) {
+    const size = Math.min(batch, count - made.length);
+    const outcomes = await Promise.allSettled(Array.from({ length: size }, make));
+    for (const outcome of outcomes) if (outcome.status === 'fulfilled') made.push(outcome.value);
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed) return { made, problem: failed.reason };
+  }
+  return { made };
+}
+
+/** A pod as a workload's template describes it; the API server completes its name. */
+export function podOfTemplate(
+  template: PodTemplate,
+  owner: ObjectMeta,
+  reference: OwnerReference,
+): Draft<Pod> {
+  return {
+    metadata: {
+      // 63 characters with the five that the server adds
+      generateName: `${owner.name.slice(0, 57)}-`,
+      ...(owner.namespace === undefined ? {} : { namespace: owner.namespace }),
+      labels: { ...template.metadata?.labels },
+      annotations: { ...template.metadata?.annotations },
+      finalizers: [...(template.metadata?.finalizers ?? [])],
+      ownerReferences: [reference],
+    },
+    spec: template.spec,
+  };
+}
 
 /**
  * Remembers the writes of a controller for each of its objects, so that it never decides on a cache that does

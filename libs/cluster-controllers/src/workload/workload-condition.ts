@@ -1,4 +1,74 @@
-import type { WorkloadCondition } from '#lib/resources';
+import { jsonEquals } from '#lib/json';
+import { type Informer, isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
+import type { KubeObject, Pod, PodCondition, WorkloadCondition } from '#lib/resources';
+
+/** The cache is right after a moment; without it the next pass meets a conflict, no more. */
+const CACHE_MS = 2_000;
+
+/**
+ * Writes the status of an object whose status has one writer, as a whole, guarded by the version that it was computed
+ * from, and waits until the cache shows it, so that the next pass does not begin with an old version. No call when it
+ * is so already; a deleted object needs no status.
+ */
+export async function replaceStatus<T extends KubeObject & { readonly status?: object }>(
+  client: KubeClient,
+  cache: Informer<T>,
+  object: T,
+  status: NonNullable<T['status']>,
+): Promise<T> {
+  if (jsonEquals(object.status ?? {}, status)) return object;
+  try {
+    const written = await client.replaceStatus<T>(cache.ref, { ...object, status });
+    await cache.waitFor(written.metadata.resourceVersion ?? '', CACHE_MS).catch(() => undefined);
+    return written;
+  } catch (error) {
+    if (isNotFound(error)) return object;
+    throw error;
+  }
+}
+
+/** Nothing can be made any more in a namespace that is being deleted or gone; its objects go with it, so it is no failure. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  if (isNotFound(error)) return error.details.kind === 'namespaces';
+  return (
+    error instanceof KubeApiError &&
+    (error.details.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')
+  );
+}
+
+export function podCondition(pod: Pod, type: string): PodCondition | undefined {
+  return pod.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** Neither finished nor being deleted. */
+export function isPodActive(pod: Pod): boolean {
+  return !isPodFinished(pod) && pod.metadata.deletionTimestamp === undefined;
+}
+
+export function isPodFinished(pod: Pod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}
+
+export function isPodReady(pod: Pod): boolean {
+  return podCondition(pod, 'Ready')?.status === 'True';
+}
+
+/**
+ * Time at which a ready pod counts as available, in milliseconds since the epoch; undefined while it is not
+ * ready.
+ */
+export function availableAtMs(pod: Pod, minReadySeconds: number): number | undefined {
+  const ready = podCondition(pod, 'Ready');
+  if (ready?.status !== 'True') return undefined;
+  if (minReadySeconds === 0) return 0;
+  const since = Date.parse(ready.lastTransitionTime ?? '');
+  return Number.isNaN(since) ? undefined : since + minReadySeconds * 1000;
+}
+
+export function isPodAvailable(pod: Pod, minReadySeconds: number, nowMs: number): boolean {
+  const atMs = availableAtMs(pod, minReadySeconds);
+  return atMs !== undefined && atMs <= nowMs;
+}
 
 export type ConditionFields = Pick<WorkloadCondition, 'type' | 'status' | 'reason' | 'message'>;
 

@@ -1,9 +1,8 @@
 import { type KubeObject, textAt } from '#lib/kube-semantics';
-import { namedByPod } from '../pod/named-by-pod.js';
-import { isUnmountable } from '../pod/unmountable-secret.js';
+import { isUnmountable, namedByPod } from '../pod/unmountable-secret.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { Access } from './access.js';
-import { nodeOf } from '../authn/node-user.js';
+import { nodeOf } from '../authn/user.js';
 
 const LEASES = 'coordination.k8s.io';
 const LEASE_NAMESPACE = 'kube-node-lease';

@@ -1,8 +1,18 @@
 import { jsonEquals } from '#lib/json';
 import { forbidden, type KubeObject, type ResourceName, textAt } from '#lib/kube-semantics';
 import { ANNOTATION } from '#lib/resources';
-import { SERVICE_PROXY, type UserInfo } from '../authn/user.js';
-import { nodeOf } from '../authn/node-user.js';
+import { nodeOf, SERVICE_PROXY, type UserInfo } from '../authn/user.js';
+import type { RequestContext } from '../http/request-context.js';
+import { refusal } from './access.js';
+import type { Authorizer } from './authorizer.js';
+
+/** An apply of what does not exist makes it, for which the right to patch is not enough. Throws 403. */
+export function checkCreatedByApply({ info, user }: RequestContext, authorizer: Authorizer): void {
+  if (info.verb !== 'patch') return;
+  const access = { ...info, user, verb: 'create' };
+  const { allowed, reason } = authorizer.decide(access);
+  if (!allowed) throw refusal(access, reason);
+}
 
 /** Labels of Kubernetes that a kubelet sets on its own Node; the plugin NodeRestriction allows the same. */
 const OWN_LABELS = new Set([

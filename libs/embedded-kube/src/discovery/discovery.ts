@@ -1,6 +1,5 @@
 import { apiVersionOf, type ResourceType, type ServedVersion } from '#lib/kube-semantics';
-import type { TypeRegistry } from '../registry/type-registry.js';
-import { ABSENT_VERBS, STORED_VERBS } from '../registry/verbs.js';
+import { ABSENT_VERBS, STORED_VERBS, type TypeRegistry } from '../registry/type-registry.js';
 import { type VirtualResource, virtualResources } from './virtual-resources.js';
 
 /** Discovery of one resource, before it is written in one of its two shapes. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { bodyLimits, MAX_CONNECTIONS, type PotLimits, requestLimits, WATCH_LIMITS } from './pot-limits.js';
+import { bodyLimits, MAX_CONNECTIONS, type PotLimits, requestLimits, WATCH_LIMITS } from './request-pots.js';
 
 const POTS = ['users', 'nodes', 'proxy', 'listeners'] as const;
 /** Connections of the platform's own programs, which are some 70. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { negotiate } from './media-type.js';
+import { negotiate } from './request-body.js';
 import { parseRequestInfo } from './request-info.js';
 
 const none = { group: '', version: '', namespace: '', resource: '', subresource: '', name: '' };

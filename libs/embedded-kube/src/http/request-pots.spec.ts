@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MAX_CONNECTIONS, requestLimits } from './pot-limits.js';
-import { RequestPots } from './request-pots.js';
+import { MAX_CONNECTIONS, requestLimits, RequestPots } from './request-pots.js';
 
 /** Begins as many as are admitted, up to so many. */
 function requestPots() {

@@ -1,3 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { setImmediate } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import type { Place } from '#lib/admission';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
@@ -10,31 +14,54 @@ import {
   listenOn,
   protectAnswer,
   SERVER_LIMITS,
-  serverOptions,
   type ServerLimits,
+  serverOptions,
 } from '#lib/http';
+import { parseExactJson } from '#lib/json';
+import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
 import { type Logger, recordCuts, REQUEST_ID_HEADER, requestId, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { createServer, type Server } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
-import type { TLSSocket } from 'node:tls';
-import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
 import { MASTERS, type UserInfo } from '../authn/user.js';
 import { AnswerStreams } from './answer-streams.js';
-import { piecesOf, writePieces } from './write-parts.js';
 import type { Audit } from './audited-request.js';
-import { parseAccept } from './media-type.js';
-import type { Handler, Reply, RequestContext } from './request-context.js';
-import { type KnowsResource, observeRequest } from './observe-request.js';
-import { parseRequestInfo } from './request-info.js';
 import { FairTurns } from './fair-turns.js';
-import { parseExactJson } from '#lib/json';
-import { bodyBudget, readBody } from './request-body.js';
-import { bodyLimits, MAX_CONNECTIONS, requestLimits } from './pot-limits.js';
-import { type FindListeners, RequestPots } from './request-pots.js';
+import { bodyBudget, parseAccept, readBody } from './request-body.js';
+import type { Handler, Reply, RequestContext } from './request-context.js';
+import { type KnowsResource, observeRequest, parseRequestInfo } from './request-info.js';
+import {
+  bodyLimits,
+  type FindListeners,
+  MAX_CONNECTIONS,
+  requestLimits,
+  RequestPots,
+} from './request-pots.js';
 import { holderOf } from './user-requests.js';
-import { warningHeader } from './warning-header.js';
+import { piecesOf, writePieces } from './write-parts.js';
+
+/** Limits that Kubernetes has for one warning and for all. */
+const MAX_CHARS = 256;
+const MAX_ALL_CHARS = 4_096;
+
+/** Values of the header `Warning`. Texts hold names of fields, which callers choose: any character, at any length. */
+function warningHeader(warnings: readonly string[]): string[] {
+  const values: string[] = [];
+  let left = MAX_ALL_CHARS;
+  for (const text of new Set(warnings)) {
+    const value = `299 - "${quoted(text)}"`;
+    left -= value.length;
+    if (left < 0) break;
+    values.push(value);
+  }
+  return values;
+}
+
+function quoted(text: string): string {
+  // a character has two units at most; texts may have megabytes
+  const short = [...text.slice(0, 2 * MAX_CHARS).toWellFormed()].slice(0, MAX_CHARS).join('');
+  const escaped = short.replace(/\p{Cc}/gu, ' ').replaceAll(/["\\]/g, '\\$&');
+  // a header has bytes: those of UTF-8, as Go writes them
+  return Buffer.from(escaped).toString('latin1');
+}
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
 export type Authenticate = (request: IncomingMessage) => Promise<UserInfo>;

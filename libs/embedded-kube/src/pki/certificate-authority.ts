@@ -1,4 +1,7 @@
 import 'reflect-metadata';
+import { randomBytes, webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -12,11 +15,61 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { randomBytes, webcrypto } from 'node:crypto';
-import { isIP } from 'node:net';
-import { join } from 'node:path';
-import type { IssuedCertificate } from '../api-server-options.js';
-import { ensureSecretFile, replaceSecretFile } from './secret-file.js';
+import type { IssuedCertificate, KubeconfigOptions } from '../api-server-options.js';
+import { ensureSecretFile, replaceSecretFile } from './token-issuer.js';
+
+const KEY_BYTES = 32;
+const NAME = 'encryption.key';
+
+/**
+ * The keys of the Secrets, one a line in base64; one is made on the first start. The first seals. A new key is put
+ * before the others; the next start seals everything with it, and those after it may go.
+ */
+export async function openEncryptionKeys(folder: string): Promise<readonly Buffer[]> {
+  const text = await ensureSecretFile(join(folder, NAME), () =>
+    Promise.resolve(`${randomBytes(KEY_BYTES).toString('base64')}\n`),
+  );
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line, at) => {
+    const key = Buffer.from(line.trim(), 'base64');
+    if (key.length !== KEY_BYTES)
+      throw new Error(`line ${at + 1} of ${NAME} has ${key.length} bytes; a key is 32 bytes in base64`);
+    return key;
+  });
+}
+
+export type KubeCredentials = IssuedCertificate | { readonly token: string };
+
+/** A kubeconfig with everything inline: it stays good when files move. JSON is YAML too, and is read without a parser of it. */
+export function renderKubeconfig(
+  server: string,
+  caCertificate: string,
+  credentials: KubeCredentials,
+  { context = 'agentplane', namespace }: KubeconfigOptions,
+): string {
+  const user =
+    'token' in credentials
+      ? { token: credentials.token }
+      : {
+          'client-certificate-data': base64(credentials.certificate),
+          'client-key-data': base64(credentials.privateKey),
+        };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: context, cluster: { server, 'certificate-authority-data': base64(caCertificate) } }],
+    users: [{ name: context, user }],
+    contexts: [
+      { name: context, context: { cluster: context, user: context, ...(namespace ? { namespace } : {}) } },
+    ],
+    'current-context': context,
+  };
+  return `${JSON.stringify(config, undefined, 2)}\n`;
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
 
 cryptoProvider.set(webcrypto);
 

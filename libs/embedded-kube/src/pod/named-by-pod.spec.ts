@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { namedByPod } from './named-by-pod.js';
+import { namedByPod } from './unmountable-secret.js';
 
 describe('namedByPod', () => {
   it('reads the names of a pod once, however often a node asks', () => {

@@ -7,7 +7,7 @@ import {
   type TableKind,
   tableOf,
 } from '#lib/kube-semantics';
-import type { AnswerFormat } from '../http/media-type.js';
+import type { AnswerFormat } from '../http/request-body.js';
 import { type StoredObject, storedVersion } from '../store/stored-object.js';
 
 /** `metadata` of a list. */

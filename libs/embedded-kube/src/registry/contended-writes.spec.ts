@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ContendedWrites } from './contended-writes.js';
+import { ContendedWrites } from './open-watches.js';
 
 describe('writes of one user to the same objects', () => {
   it('refuses those that would wait beyond the bound, and none to other objects or of others', async () => {

@@ -11,7 +11,7 @@ import {
   timestamp,
 } from '#lib/kube-semantics';
 import type { Decision } from '../store/object-store.js';
-import type { DeleteOptions } from './delete-options.js';
+import type { DeleteOptions } from './write-options.js';
 
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';

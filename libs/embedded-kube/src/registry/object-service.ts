@@ -17,12 +17,11 @@ import {
   storageKey,
   timestamp,
 } from '#lib/kube-semantics';
-import { admitNew } from '../admission/admission.js';
-import { awaitDefaultAccount } from '../admission/await-default-account.js';
+import { admitNew, awaitDefaultAccount } from '../admission/admission.js';
 import type { Decision, ObjectStore } from '../store/object-store.js';
 import type { StoredObject } from '../store/stored-object.js';
 import { completeCrd } from './crd-status.js';
-import type { DeleteOptions } from './delete-options.js';
+import type { DeleteOptions } from './write-options.js';
 import { decideDeletion, isReleased } from './deletion.js';
 import { buildNewObject, generateName, validateNewObject } from './new-object.js';
 import { buildUpdatedObject } from './updated-object.js';

@@ -9,12 +9,10 @@ import {
   strategicMergePatch,
   unsupportedMediaType,
 } from '#lib/kube-semantics';
-import { contentType } from '../http/media-type.js';
+import { contentType } from '../http/request-body.js';
 import type { RequestContext } from '../http/request-context.js';
-import { parseYamlText } from './body.js';
+import { checkPatched, type DecodingContext, parseYamlText, readJson } from './body.js';
 import { checkValueDepth } from './depth-bound.js';
-import { type DecodingContext, readJson } from './read-json.js';
-import { checkPatched } from './size-bound.js';
 
 /** A patch as it was sent. */
 export type Patch =

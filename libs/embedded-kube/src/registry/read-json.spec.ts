@@ -1,5 +1,5 @@
 import { ApiError } from '#lib/kube-semantics';
-import { readJson } from './read-json.js';
+import { readJson } from './body.js';
 
 function read(text: string, fieldValidation?: string): { value: unknown; warnings: string[] } {
   const warnings: string[] = [];

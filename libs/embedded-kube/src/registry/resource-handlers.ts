@@ -16,31 +16,26 @@ import {
   withMetadata,
 } from '#lib/kube-semantics';
 import type { Authorizer } from '../authz/authorizer.js';
-import { checkCreatedByApply } from '../authz/check-created.js';
+import { checkCreatedByApply, checkNodeWrite } from '../authz/node-restriction.js';
 import type { EscalationCheck } from '../authz/escalation.js';
-import { checkNodeWrite } from '../authz/node-restriction.js';
-import { negotiate } from '../http/media-type.js';
+import { negotiate } from '../http/request-body.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import type { FindListeners } from '../http/request-pots.js';
 import type { HeldAnswers } from '../http/held-answers.js';
 import { holderOf } from '../http/user-requests.js';
-import { checkListOptions } from '../list/list-options.js';
+import { checkListOptions, checkListRevision, parseCount, parseListRevision } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
-import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredObject } from '../store/stored-object.js';
 import { serveWatch } from '../watch/serve-watch.js';
-import { SharedTexts } from '../watch/shared-texts.js';
-import type { WatchHub } from '../watch/watch-hub.js';
+import { SharedTexts, type WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
-import { ContendedWrites } from './contended-writes.js';
-import { readDeleteOptions } from './delete-options.js';
+import { ContendedWrites, OpenWatches } from './open-watches.js';
+import { readDeleteOptions, reportUnknownFields, type WriteOptions, writeOptions } from './write-options.js';
 import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
-import { OpenWatches } from './open-watches.js';
 import { type Patch, patched, readPatch } from './patch-body.js';
-import { ABSENT_VERBS } from './verbs.js';
-import { reportUnknownFields, type WriteOptions, writeOptions } from './write-options.js';
+import { ABSENT_VERBS } from './type-registry.js';
 
 export interface ResourceHandlerParts {
   readonly store: ObjectStore;

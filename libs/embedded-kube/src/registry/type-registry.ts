@@ -1,5 +1,20 @@
 import { qualified, type ResourceType, type ServedType } from '#lib/kube-semantics';
 
+/** Verbs of kinds that the server knows by name alone. */
+export const ABSENT_VERBS: readonly string[] = ['get', 'list', 'watch'];
+
+/** The verbs every stored resource serves, in the order of discovery. */
+export const STORED_VERBS: readonly string[] = [
+  'create',
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'update',
+  'watch',
+];
+
 /** Every resource type that is served now: the built-in ones and those of established CustomResourceDefinitions. */
 export class TypeRegistry {
   readonly #types = new Map<string, ResourceType>();

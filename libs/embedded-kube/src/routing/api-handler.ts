@@ -1,8 +1,7 @@
 import { exactField, type ServedType } from '#lib/kube-semantics';
 import { parseImpersonation } from '../authn/impersonation.js';
-import type { Access } from '../authz/access.js';
+import { type Access, refusal } from '../authz/access.js';
 import type { Authorizer } from '../authz/authorizer.js';
-import { refusal } from '../authz/refusal.js';
 import { virtualResources } from '../discovery/virtual-resources.js';
 import type { RequestInfo } from '../http/request-info.js';
 import type { ResourceHandlers } from '../registry/resource-handlers.js';

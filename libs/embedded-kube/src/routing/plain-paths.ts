@@ -1,9 +1,25 @@
 import { methodNotAllowed } from '#lib/kube-semantics';
 import type { Discovery } from '../discovery/discovery.js';
-import { type OpenApi, OPENAPI_V2 } from '../openapi/openapi.js';
-import { parseAccept } from '../http/media-type.js';
+import { parseAccept } from '../http/request-body.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
-import { SERVER_VERSION } from './server-version.js';
+import { type OpenApi, OPENAPI_V2 } from '../openapi/openapi.js';
+
+/** Answer of `/version`: the release whose API this server speaks, so that kubectl finds no skew. */
+const SERVER_VERSION = {
+  major: '1',
+  minor: '34',
+  emulationMajor: '1',
+  emulationMinor: '34',
+  minCompatibilityMajor: '1',
+  minCompatibilityMinor: '33',
+  gitVersion: 'v1.34.4+agentplane',
+  gitCommit: '',
+  gitTreeState: 'clean',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: '',
+  compiler: 'embedded',
+  platform: `${process.platform}/${process.arch}`,
+} as const;
 
 export interface PlainPathParts {
   readonly discovery: Discovery;

@@ -1,5 +1,5 @@
 import { NoAnswerError, openConnection, postgresTrouble, type OwnConnection } from '#lib/postgres';
-import type { ResourceKey } from './resource-key.js';
+import type { ResourceKey } from './stored-object.js';
 
 /** A change as the database keeps it. */
 export interface ChangeRecord extends ResourceKey {

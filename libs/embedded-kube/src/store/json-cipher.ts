@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { keyText, type ResourceKey } from './resource-key.js';
+import { keyText, type ResourceKey } from './stored-object.js';
 
 const PREFIX = 'aes256gcm:v1:';
 const KEY_BYTES = 32;

@@ -10,8 +10,7 @@ import {
   recordAt,
   textAt,
 } from '#lib/kube-semantics';
-import { isStepToEnd } from './object-size.js';
-import type { StoredChange } from './stored-object.js';
+import { isStepToEnd, type StoredChange } from './stored-object.js';
 
 /** Limits of one namespace. */
 export interface NamespaceQuota {

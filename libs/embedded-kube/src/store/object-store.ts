@@ -1,19 +1,47 @@
 import { setImmediate } from 'node:timers/promises';
 import { errorText } from '#lib/errors';
+import { type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
-import { type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
 import { ChangeHistory } from './change-history.js';
-import { type ChangeLog, type ChangeRecord, DatabaseOwnedError, isConnectionFailure } from './change-log.js';
+import {
+  type ChangeLog,
+  type ChangeRecord,
+  DatabaseOwnedError,
+  isConnectionFailure,
+  type LoadedLog,
+} from './change-log.js';
 import type { JsonCipher } from './json-cipher.js';
-import { KeyLocks } from './key-locks.js';
-import { ObjectIndex } from './object-index.js';
 import { type NamespaceQuota, NamespaceUsage } from './namespace-quota.js';
-import { checkObjectSize } from './object-size.js';
-import { reseal } from './reseal.js';
-import { keyText, type ResourceKey } from './resource-key.js';
-import { CommittedObject, type StoredChange, type StoredObject } from './stored-object.js';
-import { type PendingWrite, WriteQueue, type WriteQueueLimits } from './write-queue.js';
+import { ObjectIndex } from './object-index.js';
+import {
+  checkObjectSize,
+  CommittedObject,
+  keyText,
+  type ResourceKey,
+  type StoredChange,
+  type StoredObject,
+} from './stored-object.js';
+import { KeyLocks, type PendingWrite, WriteQueue, type WriteQueueLimits } from './write-queue.js';
+
+/** Seals with the first key what a former one has sealed: current objects and past changes in one statement. */
+async function reseal(
+  loaded: LoadedLog,
+  { log, cipher, logger }: { readonly log: ChangeLog; readonly cipher: JsonCipher; readonly logger: Logger },
+): Promise<void> {
+  if (!cipher.hasFormerKeys) return;
+  const resealed = (records: readonly ChangeRecord[]): readonly ChangeRecord[] =>
+    records.flatMap((record) => {
+      const object = cipher.reseal(record, record.object);
+      return object === undefined ? [] : [{ ...record, object }];
+    });
+  const [objects, changes] = [resealed(loaded.objects), resealed(loaded.changes)];
+  if (objects.length + changes.length > 0) await log.replace(objects, changes);
+  logger.info(
+    { secrets: objects.length },
+    'every Secret is sealed with the first key of encryption.key; the other keys can be removed from it',
+  );
+}
 
 /** Decision of a writer after it has seen the committed state. */
 export type Decision =

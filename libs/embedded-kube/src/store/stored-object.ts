@@ -1,5 +1,67 @@
-import { parseExactJson } from '#lib/json';
-import type { KubeObject } from '#lib/kube-semantics';
+import { jsonEquals, parseExactJson } from '#lib/json';
+import { ApiError, type KubeObject } from '#lib/kube-semantics';
+
+/** Key of an object: one per object, whatever version of the API it is read through. */
+export interface ResourceKey {
+  /** Qualified plural name: `pods`, `deployments.apps`. */
+  readonly resource: string;
+  /** Empty for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** One text for a key; `/` appears in none of the parts. */
+export function keyText(key: ResourceKey): string {
+  return `${key.resource}/${key.namespace}/${key.name}`;
+}
+
+/** Maximum size that etcd takes. */
+const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
+/**
+ * Additional size for an object that is being deleted: its mark, its last status, and the manager that took a
+ * finalizer.
+ */
+const ROOM_TO_END_BYTES = 64 * 1024;
+/**
+ * Size that a step towards deletion may add in a namespace that is full: the mark, or the manager that took a
+ * finalizer.
+ */
+const MAX_STEP_LETTERS = 512;
+/** Notes of who wrote what, on an object that has more of them: each step could add one. */
+const MAX_MANAGERS = 16;
+
+/**
+ * An existing object may be deleted and made smaller, whatever its size.
+ * @throws ApiError 500 in the words of Kubernetes
+ */
+export function checkObjectSize({ type, after, before }: StoredChange): void {
+  if (type === 'DELETED' || after.json.length <= (before?.json.length ?? 0)) return;
+  const isEnding = after.object.metadata.deletionTimestamp !== undefined;
+  if (Buffer.byteLength(after.json) <= MAX_OBJECT_BYTES + (isEnding ? ROOM_TO_END_BYTES : 0)) return;
+  throw new ApiError(500, '', 'etcdserver: request is too large');
+}
+
+/**
+ * True when a change only brings an object nearer to its deletion: marks it, which happens once, or takes
+ * finalizers and nothing else, of which there may be any number. If the quota refused it, the object, and
+ * with it the namespace, could never be removed.
+ */
+export function isStepToEnd({ after, before }: StoredChange): boolean {
+  const { deletionTimestamp, finalizers = [], managedFields } = after.object.metadata;
+  if (deletionTimestamp === undefined || before === undefined) return false;
+  if (after.json.length - before.json.length > MAX_STEP_LETTERS) return false;
+  const { metadata } = before.object;
+  if (metadata.deletionTimestamp === undefined) return true;
+  if (finalizers.length >= (metadata.finalizers ?? []).length) return false;
+  if (Array.isArray(managedFields) && managedFields.length > MAX_MANAGERS) return false;
+  return jsonEquals(rest(after.object), rest(before.object));
+}
+
+/** The rest of an object, which a step towards deletion leaves unchanged. */
+function rest({ metadata, ...object }: KubeObject): unknown {
+  const { finalizers: _, managedFields: __, resourceVersion: ___, ...own } = metadata;
+  return { ...object, metadata: own };
+}
 
 /** An object as it was committed. */
 export interface StoredObject {

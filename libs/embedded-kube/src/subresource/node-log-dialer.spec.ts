@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '../pki/certificate-authority.js';
-import { tlsNodeLogDialer } from './node-log-dialer.js';
+import { tlsNodeLogDialer } from './all-subresources.js';
 
 describe('the log dialer over TLS', () => {
   const folder = temporaryFolder();

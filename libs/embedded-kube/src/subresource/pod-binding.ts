@@ -16,8 +16,7 @@ import { json, type RequestContext } from '../http/request-context.js';
 import type { ObjectService } from '../registry/object-service.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
 import { writeOptions } from '../registry/write-options.js';
-import { readReview } from './review-body.js';
-import type { SubresourceHandler } from './subresource-handlers.js';
+import { readReview, type SubresourceHandler } from './subresource-handlers.js';
 
 const PODS = { group: '', resource: 'pods' };
 

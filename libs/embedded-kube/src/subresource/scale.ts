@@ -14,7 +14,7 @@ import {
   type ServedType,
   textAt,
 } from '#lib/kube-semantics';
-import { negotiate } from '../http/media-type.js';
+import { negotiate } from '../http/request-body.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import { asObject, readObject } from '../registry/body.js';
 import type { ObjectService } from '../registry/object-service.js';

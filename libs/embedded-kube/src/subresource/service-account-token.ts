@@ -13,13 +13,12 @@ import {
   timestamp,
   withField,
 } from '#lib/kube-semantics';
-import { nodeOf } from '../authn/node-user.js';
+import { nodeOf } from '../authn/user.js';
 import { json, type RequestContext } from '../http/request-context.js';
 import { type BoundObject, ISSUER, type TokenIssuer } from '../pki/token-issuer.js';
 import { writeOptions } from '../registry/write-options.js';
 import type { ObjectStore } from '../store/object-store.js';
-import { readReview } from './review-body.js';
-import type { SubresourceHandler } from './subresource-handlers.js';
+import { readReview, type SubresourceHandler } from './subresource-handlers.js';
 
 const MIN_SECONDS = 600;
 const MAX_SECONDS = 2 ** 32;

@@ -1,6 +1,19 @@
+import { badRequest, type KubeObject } from '#lib/kube-semantics';
 import type { HeldAnswers } from '../http/held-answers.js';
 import { type Handler, json, type Reply, type RequestContext } from '../http/request-context.js';
 import type { RequestInfo } from '../http/request-info.js';
+import { asObject, readObject } from '../registry/body.js';
+
+/** Reads the body of a request that is answered and not stored. */
+export async function readReview(
+  context: RequestContext,
+  apiVersion: string,
+  kind: string,
+): Promise<KubeObject> {
+  const body = await readObject(context);
+  if (!body) throw badRequest('the request body is empty');
+  return asObject(body, { apiVersion, kind });
+}
 
 /** Answers one resource or subresource that is not simply stored. */
 export interface SubresourceHandler {

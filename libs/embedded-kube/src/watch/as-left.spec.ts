@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StoredChange, StoredObject } from '../store/stored-object.js';
-import { asLeft } from './as-left.js';
+import { asLeft } from './serve-watch.js';
 
 let prints = 0;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Selection } from '#lib/kube-semantics';
 import type { StoredChange, StoredObject } from '../store/stored-object.js';
-import { selectedChange } from './selected-change.js';
+import { selectedChange } from './serve-watch.js';
 
 /** An object of the past, which is kept as a text. */
 const UNREAD = {

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import type { Clock } from '#lib/time';
 import {
   badRequest,
   expired,
@@ -8,18 +7,63 @@ import {
   type ServedType,
   storageKey,
 } from '#lib/kube-semantics';
-import { isTrue } from '../http/query-flag.js';
+import type { Clock } from '#lib/time';
+import { isTrue } from '../http/request-body.js';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
-import { checkWatchOptions } from '../list/list-options.js';
-import { parseRevision } from '../list/revision-option.js';
 import { piecesOf } from '../http/write-parts.js';
+import { checkWatchOptions, parseRevision } from '../list/list-options.js';
 import type { Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
-import type { StoredChange, StoredObject } from '../store/stored-object.js';
-import { asLeft } from './as-left.js';
-import { hasSelectors, isInScope, selectedChange } from './selected-change.js';
-import type { SharedTexts } from './shared-texts.js';
-import type { WatchHub } from './watch-hub.js';
+import { CommittedObject, type StoredChange, type StoredObject } from '../store/stored-object.js';
+import type { SharedTexts, WatchHub } from './watch-hub.js';
+
+/**
+ * Made once for all watches that an object leaves by the same change, which are told of it one after the other: one may
+ * take 35 ms to print. That of the last change alone: changes are kept for minutes.
+ */
+let last: { readonly change: StoredChange; readonly left: StoredObject } | undefined;
+
+/** Object that leaves the selection of a watch: how it last matched, with the revision of the change. */
+export function asLeft(change: StoredChange): StoredObject {
+  if (last?.change !== change)
+    last = { change, left: atRevision(change.before ?? change.after, change.after.revision) };
+  return last.left;
+}
+
+function atRevision({ object }: StoredObject, revision: number): StoredObject {
+  const shown = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+  return new CommittedObject(JSON.stringify(shown), revision, shown);
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/**
+ * Event of a change for a watch with selectors: an object that begins to match is ADDED, one that ceases to
+ * is DELETED. Undefined when the watch does not see it.
+ */
+export function selectedChange(change: StoredChange, selection: Selection): WatchEventType | undefined {
+  const { type, before, after } = change;
+  if (!isInScope(change, selection)) return undefined;
+  // an object of the past is parsed for it
+  if (!hasSelectors(selection)) return type;
+  // the past of a change from before a restart may be unknown: then it may have matched
+  const didMatch = type !== 'ADDED' && (before === undefined || isSelected(selection, before.object));
+  if (type === 'DELETED') return didMatch ? 'DELETED' : undefined;
+  const matches = isSelected(selection, after.object);
+  if (matches) return didMatch ? 'MODIFIED' : 'ADDED';
+  return didMatch ? 'DELETED' : undefined;
+}
+
+/** True when the content of an object decides. */
+function hasSelectors({ labels, fields }: Selection): boolean {
+  return labels.length > 0 || fields.length > 0;
+}
+
+/** True when a change is of an object that the selection may have, as far as its name tells. */
+function isInScope({ namespace, name }: StoredChange, selection: Selection): boolean {
+  if (selection.namespace !== undefined && selection.namespace !== namespace) return false;
+  return selection.name === undefined || selection.name === name;
+}
 
 export interface WatchRequest {
   readonly context: RequestContext;

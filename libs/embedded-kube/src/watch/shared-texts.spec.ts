@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { StoredObject } from '../store/stored-object.js';
-import { SharedTexts } from './shared-texts.js';
+import { SharedTexts } from './watch-hub.js';
 
 const stored = (revision: number): StoredObject => ({
   object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } },

@@ -1,11 +1,13 @@
+import { parseRoleNote, renderRoleNote } from '#lib/deployment-database';
 import { errorText } from '#lib/errors';
 import { openConnection, type OwnConnection } from '#lib/postgres';
+import { sendSignal } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { SUPERUSER } from '../cluster.js';
+import { backendsOf } from './backend-titles.js';
 import { backendsToEnd, type LockBudget, type LockHolder } from './backends-to-end.js';
 import { ConnectionShares } from './connection-shares.js';
-import { endGuests } from './end-guests.js';
 import {
   endBackends,
   endBackendsOf,
@@ -15,7 +17,81 @@ import {
 } from './lock-holders.js';
 import { MAX_MUTE, MuteSessions } from './mute-sessions.js';
 import { NotificationQueue } from './notification-queue.js';
-import { findRoleName, listHosts, listSuspended, restoreRole, suspendRole } from './role-suspension.js';
+
+/** Title of a backend's process: `postgres: ROLE DATABASE ADDRESS(PORT) ACTIVITY`. */
+const BACKEND = /^postgres: (\S+) .*\(\d+\)( |$)/;
+
+/**
+ * Ends the backends of tenant roles from outside, by the titles of their processes: this works when the
+ * server cannot take one more session.
+ * @param hosts names of the roles that stay
+ * @returns the number of ended backends
+ */
+function endGuests(postmaster: number, hosts: readonly string[]): number {
+  const guests = backendsOf(postmaster).filter(({ title }) => {
+    const role = BACKEND.exec(title)?.[1];
+    return role !== undefined && !hosts.includes(role);
+  });
+  for (const { pid } of guests) sendSignal(pid, 'SIGTERM', false);
+  return guests.length;
+}
+
+/** Object ids of superusers and of the roles of these names. */
+async function listHosts(connection: OwnConnection, names: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await connection.query<{ oid: string }>(
+    'SELECT oid::text FROM pg_authid WHERE rolsuper OR rolname = ANY ($1)',
+    [names],
+  );
+  return rows.map(({ oid }) => oid);
+}
+
+/** The name of a role; undefined when it was dropped. */
+async function findRoleName(connection: OwnConnection, role: string): Promise<string | undefined> {
+  const { rows } = await connection.query<{ rolname: string }>(
+    'SELECT rolname FROM pg_authid WHERE oid = $1::oid',
+    [role],
+  );
+  return rows[0]?.rolname;
+}
+
+/** Lets no new connection of the role in; those that it has stay. */
+async function suspendRole(connection: OwnConnection, name: string): Promise<void> {
+  await admit(connection, name, false);
+}
+
+/** Lets a suspended role in again. */
+async function restoreRole(connection: OwnConnection, name: string): Promise<void> {
+  await admit(connection, name, true);
+}
+
+/**
+ * The role's note records it in the same transaction: a start finds the suspensions that a crash left behind.
+ */
+async function admit(connection: OwnConnection, name: string, mayLogIn: boolean): Promise<void> {
+  const { rows } = await connection.query<{ rolconnlimit: number; comment: string | null }>(
+    `SELECT rolconnlimit, shobj_description(oid, 'pg_authid') AS comment FROM pg_authid WHERE rolname = $1`,
+    [name],
+  );
+  const [role] = rows;
+  if (!role) return;
+  const note = parseRoleNote(role.comment) ?? { connections: role.rolconnlimit };
+  const comment = connection.escapeLiteral(renderRoleNote({ ...note, isSuspended: !mayLogIn }));
+  const quoted = connection.escapeIdentifier(name);
+  // one message is one transaction
+  await connection.query(
+    `ALTER ROLE ${quoted} ${mayLogIn ? 'LOGIN' : 'NOLOGIN'}; COMMENT ON ROLE ${quoted} IS ${comment}`,
+  );
+}
+
+/** Names of the roles that are suspended, by object id. */
+async function listSuspended(connection: OwnConnection): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await connection.query<{ oid: string; rolname: string; comment: string | null }>(
+    `SELECT oid::text, rolname, shobj_description(oid, 'pg_authid') AS comment FROM pg_authid
+    WHERE NOT rolcanlogin`,
+  );
+  const suspended = rows.filter(({ comment }) => parseRoleNote(comment)?.isSuspended);
+  return new Map(suspended.map(({ oid, rolname }) => [oid, rolname]));
+}
 
 export interface ServerGuardOptions {
   readonly superuserUri: string;

@@ -1,16 +1,107 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import { TerminalError } from '#lib/errors';
+import { delimiter, dirname, join, relative } from 'node:path';
+import { inheritedEnvironment } from '#lib/config';
+import { TerminalError, WaitingError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
-import { findCommands } from '../find-commands.js';
-import { asInstallUser } from '../install-user.js';
+import { asInstallUser, findCommands, type InstallUser } from '../install-user.js';
 import { inPartial, moveInto } from '../partial-folder.js';
 import { findPackageManager, MANAGER_FILES, type PackageManager, readManifest } from './package-manager.js';
-import { runPackageManager } from './run-package-manager.js';
+import { endOfOutput, runProgram } from './run-program.js';
 import { hasPackages } from './shared-packages.js';
+
+/** Codes of npm and of Node that the network or the registry caused. */
+const OUTAGE =
+  /^(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ECONNREFUSED|ECONNRESET|ECONNABORTED|E(SOCKET)?TIMEDOUT|ERR_SOCKET_TIMEOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|E(429|5\d\d))$/;
+
+/**
+ * Patterns for the line in which npm, pnpm, yarn 1 and later yarns write why they ended; yarn's scripts write
+ * nothing in these forms.
+ */
+const CODES = [
+  /^npm (?:error|ERR!) code (\S+)/gm,
+  /ERR_PNPM_FETCH_(\d{3})\b/g,
+  /^ ?(E[A-Z_]+) {2}request to /gm,
+  /^error (?:An unexpected error occurred: ")?(?:Error: )?(?:\S+: )?Request failed \\?"(\d{3})\b/gm,
+  /^error (?:An unexpected error occurred: ")?(?:Error: )?(?:\S+: )?(?:connect|getaddrinfo|read|socket|network) (E[A-Z_]+)/gm,
+  /^error (?:An unexpected error occurred: ")?(?:Error: )?(?:\S+: )?(ESOCKETTIMEDOUT|ETIMEDOUT)/gm,
+  /^➤ YN0035: │ {3}Response Code: (\d{3})\b/gm,
+  /^➤ YN0001: │ (?:\S+: )?RequestError: (?:\w+ )?(E[A-Z_]+)\b/gm,
+];
+
+/**
+ * Reason why a package manager could not reach its registry, by the code in its output; undefined when
+ * another attempt cannot help: a package that does not exist, a digest that differs, an install script that
+ * failed.
+ */
+export function registryOutage(output: string): string | undefined {
+  const codes = CODES.flatMap((pattern) => [...output.matchAll(pattern)]).map(([, code = '']) =>
+    /^\d{3}$/.test(code) ? `E${code}` : code,
+  );
+  return codes.every((code) => OUTAGE.test(code)) ? codes[0] : undefined;
+}
+
+/**
+ * Variables that lead npm to its registry here as they do everywhere else on this machine; none is a secret
+ * of ours.
+ */
+const INHERITED = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  ...['registry', 'cache', 'userconfig', 'cafile'].flatMap((name) => [
+    `npm_config_${name}`,
+    `NPM_CONFIG_${name.toUpperCase()}`,
+  ]),
+  'YARN_NPM_REGISTRY_SERVER',
+];
+
+/** The package managers have tried several times, half a minute apart, before they give up. */
+const RETRY_MS = 30_000;
+
+/**
+ * @throws WaitingError when the registry cannot be reached or answers 429 or 5xx, TerminalError with the end of the
+ * output when what the lock file names cannot be installed
+ */
+export async function runPackageManager(
+  folder: string,
+  manager: PackageManager,
+  user?: InstallUser,
+): Promise<void> {
+  const environment = inheritedEnvironment(INHERITED);
+  // packages with install scripts must be built for the Node that will run them
+  const path = `${dirname(process.execPath)}${delimiter}${environment.PATH ?? ''}`;
+  const { code, output } = await runProgram({
+    command: 'npm',
+    args: manager.args,
+    folder,
+    user,
+    environment: { ...environment, ...manager.environment, PATH: path, CI: 'true' },
+  }).catch((cause: unknown) => {
+    throw new TerminalError('NpmMissing', 'npm could not be started to install dependencies', { cause });
+  });
+  if (code === 0) return;
+  const what = `${manager.name} could not install what ${manager.lockFile} names`;
+  const outage = registryOutage(output);
+  if (outage === undefined)
+    throw new TerminalError('InstallFailed', `${what} (exit code ${code}): ${endOfOutput(output)}`);
+  throw new WaitingError(
+    'DependencyUnavailable',
+    `${what}: the package registry is unavailable (${outage}); run the same again once it answers, or check npm's registry and the proxy: ${endOfOutput(output)}`,
+    RETRY_MS,
+  );
+}
 
 export interface InstallOptions {
   /** The image that is made. */

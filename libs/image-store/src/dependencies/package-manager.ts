@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { readSmallFile } from '../read-small-file.js';
+import { readSmallFile } from '../require-libraries.js';
 
 /** Installs exactly what a lock file names, without what is for development alone. */
 export interface PackageManager {

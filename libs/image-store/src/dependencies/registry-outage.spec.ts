@@ -8,8 +8,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { errorText, TerminalError, WaitingError } from '#lib/errors';
 import { temporaryFolder } from '#lib/testing';
 import { findPackageManager, readManifest } from './package-manager.js';
-import { registryOutage } from './registry-outage.js';
-import { runPackageManager } from './run-package-manager.js';
+import { registryOutage, runPackageManager } from './install-dependencies.js';
 
 const root = temporaryFolder();
 

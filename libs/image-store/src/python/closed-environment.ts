@@ -4,10 +4,9 @@ import { dirname, join } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
-import { removeTree } from '../remove-tree.js';
-import { compileModules } from './compile-modules.js';
+import { removeTree } from '../partial-folder.js';
+import { compileModules, mendScripts } from './compile-modules.js';
 import { findPython, type Python } from './find-python.js';
-import { mendScripts } from './mend-scripts.js';
 
 const INTERPRETER = /^python(3(\.\d+)?)?$/;
 const LIBRARY = /^python(3\.\d{1,2})$/;

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { TerminalError } from '#lib/errors';
-import { findCommands } from '../find-commands.js';
-import { isOpenToAll } from '../install-user.js';
+import { findCommands, isOpenToAll } from '../install-user.js';
 
 /** An interpreter of this machine. */
 export interface Python {

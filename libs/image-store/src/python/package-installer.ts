@@ -5,12 +5,95 @@ import { inheritedEnvironment } from '#lib/config';
 import { TerminalError, WaitingError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
 import { endOfOutput, type ProgramEnd, runProgram } from '../dependencies/run-program.js';
-import { findCommands } from '../find-commands.js';
-import type { InstallUser } from '../install-user.js';
+import { findCommands, type InstallUser } from '../install-user.js';
 import { partialPath } from '../partial-folder.js';
 import type { Python } from './find-python.js';
-import { indexOutage } from './index-outage.js';
-import { requireHarmlessConfig } from './pip-config.js';
+
+/** A certificate that is not trusted stays so at the next attempt. */
+const CERTIFICATE =
+  /certificate verify failed|CertificateVerif|invalid peer certificate|SSLCertVerificationError/i;
+
+/** Messages of pip and uv when the index does not answer. */
+const OUTAGES: readonly (readonly [RegExp, string])[] = [
+  [
+    /Temporary failure in name resolution|NameResolutionError|failed to lookup address|Name or service not known/i,
+    'its name is not found',
+  ],
+  [/Connection refused/i, 'connection refused'],
+  [/Connection reset|Connection aborted|RemoteDisconnected|IncompleteRead/i, 'connection broken'],
+  [/ConnectTimeoutError|ReadTimeoutError|Read timed out|operation timed out/i, 'timeout'],
+  [/ProxyError|Cannot connect to proxy/i, 'the proxy refuses'],
+  [
+    /\b(?:HTTP error|status code|HTTPError:|client error:|server error:|too many)[^\n]{0,40}\b(429|5\d\d)\b/i,
+    'HTTP 429 or 5xx',
+  ],
+  [/Failed to establish a new connection|error sending request for url/i, 'no connection'],
+];
+
+/**
+ * Reason why pip or uv could not reach the index, by their output; undefined when another attempt cannot
+ * help: a package that does not exist, a hash that differs, a build that failed, a certificate that is not
+ * trusted.
+ */
+function indexOutage(output: string): string | undefined {
+  if (CERTIFICATE.test(output)) return undefined;
+  return OUTAGES.find(([pattern]) => pattern.test(output))?.[1];
+}
+
+/** Settings that say where packages come from, how long is waited for them, and what pip prints. */
+const ALLOWED: ReadonlySet<string> = new Set([
+  'index-url',
+  'pypi-url',
+  'extra-index-url',
+  'no-index',
+  'find-links',
+  'trusted-host',
+  'cert',
+  'client-cert',
+  'proxy',
+  'timeout',
+  'default-timeout',
+  'retries',
+  'resume-retries',
+  'only-binary',
+  'prefer-binary',
+  'pre',
+  'require-hashes',
+  'upgrade-strategy',
+  'disable-pip-version-check',
+  'no-input',
+  'no-color',
+  'quiet',
+  'verbose',
+  'progress-bar',
+]);
+
+/** Python ends a line at these as well. */
+const LINE_ENDS = /[\r\n\p{Zl}\p{Zp}\v\f\u0085\u001c-\u001e]+/u;
+const COMMENT_OR_SECTION = /^(?:[#;].*|\[[^\]]*\])$/;
+/** One of several addresses. If pip took the line for a setting of this name, it would ignore it. */
+const ADDRESS = /^(?:https?|file):\/\/\S*$/;
+
+/**
+ * Checks the file that `pip_config_file` of `langgraph.json` names. It is the author's, and pip runs as the platform: a
+ * setting that is not known to be harmless may have code of a package run, or files written elsewhere.
+ * @throws TerminalError when it says more than where packages come from
+ */
+export function requireHarmlessConfig(file: string, text: string): void {
+  for (const line of text.split(LINE_ENDS).map((one) => one.trim())) {
+    if (line === '' || COMMENT_OR_SECTION.test(line) || ADDRESS.test(line)) continue;
+    const [name = '', value] = line.split(/[=:]/);
+    // a line without a value continues the setting above it, or is an error for pip
+    if (value === undefined) continue;
+    const setting = name.trim().toLowerCase().replaceAll('_', '-').replace(/^--/, '');
+    if (!ALLOWED.has(setting))
+      throw new TerminalError(
+        'NotAnAgent',
+        `${file}: ${JSON.stringify(setting)} is not a setting that an image may give pip; keep indexes, certificates and time limits in it` +
+          (setting === 'constraint' ? ', and name constraints in requirements.txt (-c FILE)' : ''),
+      );
+  }
+}
 
 const NETWORK = [
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap((name) => [name, name.toLowerCase()]),

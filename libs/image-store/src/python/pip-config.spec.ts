@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { requireHarmlessConfig } from './pip-config.js';
+import { requireHarmlessConfig } from './package-installer.js';
 
 describe('requireHarmlessConfig', () => {
   it('takes indexes, certificates and time limits', () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
-import { withoutCode } from './without-code.js';
+import { withoutCode } from './install-python.js';
 
 describe('withoutCode', () => {
   const venv = temporaryFolder();

@@ -4,7 +4,7 @@ import { compileSchema } from '../compiled-schema/compile-schema.js';
 import { at, recordAt } from '../object/reading.js';
 import { applyServerSide } from './apply-server-side.js';
 import { FieldSet } from './field-set.js';
-import { parseFieldsV1, renderFieldsV1 } from './fields-v1.js';
+import { parseFieldsV1, renderFieldsV1 } from './managed-fields.js';
 import { toFieldSet } from './to-field-set.js';
 import { trackUpdate, withoutNoOp } from './track-update.js';
 

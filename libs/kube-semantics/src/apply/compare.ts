@@ -1,9 +1,8 @@
 import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
 import { own } from '../object/reading.js';
 import type { SchemaNode } from '../schema/schema-node.js';
-import { type FieldSet, FieldSetBuilder } from './field-set.js';
-import { fieldElement, itemElement, type PathElement } from './path-element.js';
-import { isEmptyOrAbsent, shapeOf } from './shape.js';
+import { fieldElement, type FieldSet, FieldSetBuilder, itemElement, type PathElement } from './field-set.js';
+import { isEmptyOrAbsent, shapeOf } from './to-field-set.js';
 
 /** Differences between two objects. */
 export interface Comparison {

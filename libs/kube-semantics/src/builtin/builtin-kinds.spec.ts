@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { builtinKinds } from './builtin-kinds.js';
-import { fitsFormat } from '../schema/formats.js';
+import { fitsFormat } from '../schema/validate-value.js';
 import { openapiForGroup } from './openapi-document.js';
 
 describe.each(builtinKinds.map((kind) => [kind.kind, kind] as const))('%s', (_, kind) => {

@@ -1,7 +1,11 @@
-import { canonical } from '../schema/canonical.js';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { applyDefaults, canonical } from '../schema/defaults.js';
+import { errorsOfEach, type FieldError, typeInvalid } from '../schema/field-error.js';
 import { knownDefinition, objectMetaSchema } from '../schema/known-definitions.js';
-import type { BuiltinKind } from './builtin-kind.js';
-import { compileBuiltin } from './compile-builtin.js';
+import type { NameRule } from '../schema/object-meta.js';
+import { prune, withoutIdleNulls } from '../schema/prune.js';
+import type { CompiledSchema, SchemaNode } from '../schema/schema-node.js';
+import { typeOf } from '../schema/validate-value.js';
 import {
   customResourceDefinition,
   endpoints,
@@ -21,10 +25,92 @@ import {
   storageClass,
 } from './defaults/core.js';
 import type { Fill } from './defaults/fill.js';
-import { pod, podTemplate, preparePod } from './defaults/pod.js';
-import { deployment, job, prepareJob, replicaSet, statefulSet } from './defaults/workloads.js';
+import {
+  deployment,
+  job,
+  pod,
+  podTemplate,
+  prepareJob,
+  preparePod,
+  replicaSet,
+  statefulSet,
+} from './defaults/pod.js';
 import { type KindNames, kindNames } from './kind-names.js';
 import { validators } from './validation/validators.js';
+
+/** A kind that the server brings by itself. */
+export interface BuiltinKind {
+  /** '' for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly nameRule: NameRule;
+  /** Served subresources: `status`, `scale`, `log`, `binding`, `eviction`, `token`, `finalize`. */
+  readonly subresources: readonly string[];
+  /** Structure for pruning, server-side apply and types of values. */
+  readonly schema: CompiledSchema;
+  /** True when `metadata.generation` counts changes of this kind. */
+  readonly hasGeneration: boolean;
+  /**
+   * Fields that a create or update through the API fills in: static defaults, `stringData` folded into `data`, … Not
+   * what needs the world (cluster IPs, service account tokens).
+   */
+  applyDefaults<T extends JsonObject>(object: T): T;
+  /**
+   * Fields that Kubernetes sets when it stores a new object, with name and uid known: a Job's selector and labels, a
+   * Namespace's finalizer, a Pod's phase, service account and tolerations. They have no field manager: call it after
+   * `trackUpdate` (or apply).
+   */
+  prepareForCreate<T extends JsonObject>(object: T): T;
+  /** Everything but metadata: wrong types, missing fields, bounds, and with `old` what must not change. */
+  validate(object: JsonObject, old?: JsonObject): readonly FieldError[];
+}
+
+/**
+ * The schema of a built-in kind. Its validation looks at types only: which fields must be there and what they may say
+ * is checked by each kind's own rules, as in Kubernetes.
+ */
+function compileBuiltin(root: SchemaNode, metadata: SchemaNode): CompiledSchema {
+  return {
+    root,
+    isBuiltin: true,
+    prune: (object) => prune(object, root, metadata),
+    applyDefaults: (object) => applyDefaults(withoutIdleNulls(object, root), root),
+    validate: (object) => typeErrors(object, root, ''),
+  };
+}
+
+function typeErrors(value: unknown, schema: SchemaNode, path: string): readonly FieldError[] {
+  if (value === null || value === undefined) return [];
+  const actual = typeOf(value);
+  if (!fits(schema, actual)) {
+    const wanted = schema.type === '' ? 'integer,string' : schema.type;
+    return [typeInvalid(path, value, `${path} in body must be of type ${wanted}: ${JSON.stringify(actual)}`)];
+  }
+  if (Array.isArray(value)) {
+    const items = schema.items;
+    return items === undefined
+      ? []
+      : errorsOfEach<unknown>(value, (item, index) => typeErrors(item, items, `${path}[${index}]`));
+  }
+  if (!isJsonObject(value)) return [];
+  return errorsOfEach(Object.entries(value), ([name, item]) => {
+    const field = schema.field(name);
+    return field === undefined ? [] : typeErrors(item, field, path === '' ? name : `${path}.${name}`);
+  });
+}
+
+function fits(schema: SchemaNode, actual: string): boolean {
+  const branches = schema.branches('oneOf');
+  if (branches.length > 0) return branches.some((branch) => fits(branch, actual));
+  return schema.type === '' || schema.type === actual || (schema.type === 'number' && actual === 'integer');
+}
 
 const fills: Readonly<Record<string, Fill>> = {
   Namespace: namespace,

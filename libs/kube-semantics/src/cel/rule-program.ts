@@ -1,6 +1,92 @@
-import type { ASTNode } from '@marcbachmann/cel-js';
-import { ruleEnvironment } from './environment.js';
+import { type ASTNode, Environment, Optional } from '@marcbachmann/cel-js';
+import { registerListFunctions } from './list-functions.js';
+import { registerIpFunctions, registerQuantityFunctions } from './quantity-functions.js';
 import { costOf, type RuleCost } from './rule-cost.js';
+import { registerStringFunctions, registerUrlFunctions } from './string-functions.js';
+
+/** Node that the engine hands to a macro; only the parts used here. */
+interface Node {
+  readonly op: string;
+  readonly args: unknown;
+}
+interface Scope {
+  forkWithVariable(name: string, type: unknown): BoundScope;
+}
+interface BoundScope extends Scope {
+  reuse(scope: Scope): { setIterValue(value: unknown, evaluator: Evaluator): Scope };
+}
+interface Checker {
+  check(node: Node, scope: Scope): { readonly valueType?: unknown };
+  getType(name: string): unknown;
+}
+interface Evaluator {
+  run(node: Node, scope: Scope): unknown;
+}
+interface Call {
+  readonly args: readonly Node[];
+  readonly receiver: Node;
+}
+interface Macro {
+  readonly name: string;
+  readonly expression: Node;
+  readonly receiver: Node;
+  scope: BoundScope | undefined;
+}
+
+/** `optional.optMap(x, …)` and `optional.optFlatMap(x, …)`, which rules with an optional oldSelf live on. */
+function registerOptionalMacros(environment: Environment): void {
+  environment.registerFunction(
+    'optional.optMap(ast, ast): optional<dyn>',
+    mapping((value) => Optional.of(value)),
+  );
+  environment.registerFunction(
+    'optional.optFlatMap(ast, ast): optional<dyn>',
+    mapping((value) => (value instanceof Optional ? value : Optional.none())),
+  );
+}
+
+function mapping(wrap: (value: unknown) => unknown) {
+  return ({ args: [variable, expression], receiver }: Call) => {
+    if (variable?.op !== 'id' || expression === undefined) throw new Error('invalid variable argument');
+    const macro: Macro = { name: String(variable.args), expression, receiver, scope: undefined };
+    return {
+      ...macro,
+      typeCheck(checker: Checker, self: Macro, scope: Scope): unknown {
+        const type = checker.check(self.receiver, scope).valueType ?? checker.getType('dyn');
+        self.scope = scope.forkWithVariable(self.name, type);
+        checker.check(self.expression, self.scope);
+        return checker.getType('optional');
+      },
+      evaluate(evaluator: Evaluator, self: Macro, scope: Scope): unknown {
+        const optional = evaluator.run(self.receiver, scope);
+        if (!(optional instanceof Optional)) throw new Error('no such overload');
+        if (!optional.hasValue() || self.scope === undefined) return Optional.none();
+        const bound = self.scope.reuse(scope).setIterValue(optional.value(), evaluator);
+        return wrap(evaluator.run(self.expression, bound));
+      },
+    };
+  };
+}
+
+/** The variables and functions that rules of a CustomResourceDefinition may use. */
+const ruleEnvironment: Environment = build();
+
+function build(): Environment {
+  const environment = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false });
+  environment.registerVariable('self', 'dyn').registerVariable('oldSelf', 'dyn');
+  registerListFunctions(environment);
+  registerStringFunctions(environment);
+  registerUrlFunctions(environment);
+  registerQuantityFunctions(environment);
+  registerIpFunctions(environment);
+  registerOptionalMacros(environment);
+  // fields of the format date-time are timestamps already, and rules that also run elsewhere convert them once more
+  environment.registerFunction(
+    'timestamp(google.protobuf.Timestamp): google.protobuf.Timestamp',
+    (value: unknown) => value,
+  );
+  return environment;
+}
 
 /** Variables of a rule. */
 export interface RuleContext {

@@ -1,14 +1,200 @@
-import { errorsOfEach } from '../schema/errors-of-each.js';
-import { Optional } from '@marcbachmann/cel-js';
+import { createContext, Script } from 'node:vm';
+import { evaluate, Optional } from '@marcbachmann/cel-js';
 import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
-import { type Correlated, correlatedField, correlatedItem } from '../schema/correlation.js';
-import { duplicate, type FieldError, forbidden, invalid, required } from '../schema/field-error.js';
-import type { SchemaNode } from '../schema/schema-node.js';
-import { celValue } from './cel-value.js';
-import { type CompiledRule, rulesOf } from './compiled-rule.js';
+import { textAt } from '../object/reading.js';
+import {
+  duplicate,
+  errorsOfEach,
+  type FieldError,
+  forbidden,
+  invalid,
+  required,
+} from '../schema/field-error.js';
+import { type Correlated, correlatedField, correlatedItem, type SchemaNode } from '../schema/schema-node.js';
 import { mostSteps, sizeOf } from './rule-cost.js';
-import { type RuleContext, RuleError, type RuleProgram } from './rule-program.js';
-import { TimeLimitError, withinTime } from './time-limit.js';
+import { type RuleContext, RuleError, ruleProgram, type RuleProgram } from './rule-program.js';
+
+/** True when a schema has any rule. */
+export function hasRules(schema: SchemaNode): boolean {
+  if (schema.rules.length > 0) return true;
+  const children = [
+    ...schema.propertyNames.map((name) => schema.property(name)),
+    schema.items,
+    schema.additionalProperties,
+  ];
+  return children.some((child) => child !== undefined && hasRules(child));
+}
+
+const sandbox: { task: () => void } = { task: () => undefined };
+const context = createContext(sandbox);
+const script = new Script('task()');
+
+/** The work took too long and was ended in its middle. */
+class TimeLimitError extends Error {
+  override readonly name = 'TimeLimitError';
+}
+
+/**
+ * Runs work that nothing else could end, for it never gives the thread back. It costs a thread that watches, half a
+ * millisecond, so it is for the few cases that could be long.
+ * @throws TimeLimitError
+ */
+function withinTime<T>(work: () => T, timeoutMs: number): T {
+  let result: { readonly value: T } | undefined;
+  sandbox.task = () => void (result = { value: work() });
+  try {
+    script.runInContext(context, { timeout: timeoutMs });
+  } catch (error) {
+    // made by Node itself, so it belongs to another realm inside a test runner's sandbox
+    const { code } = error as { readonly code?: unknown };
+    if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new TimeLimitError(`longer than ${timeoutMs} ms`);
+    throw error;
+  } finally {
+    sandbox.task = () => undefined;
+  }
+  if (!result) throw new TimeLimitError(`longer than ${timeoutMs} ms`);
+  return result.value;
+}
+
+/** One entry of `x-kubernetes-validations`, ready to run. */
+interface CompiledRule {
+  readonly program: RuleProgram | RuleError;
+  readonly messageProgram: RuleProgram | RuleError | undefined;
+  /** Message when the rule fails and no message expression gives a better one. */
+  readonly message: string;
+  /** Name of the rule in errors of its evaluation. */
+  readonly title: string;
+  /** Field at which the failure is reported, relative: '' or `.a.b`. */
+  readonly fieldPath: string;
+  readonly reason: string;
+  readonly optionalOldSelf: boolean;
+}
+
+const compiled = new WeakMap<SchemaNode, readonly CompiledRule[]>();
+
+/** The rules of one place in a schema, compiled on first use. */
+function rulesOf(schema: SchemaNode): readonly CompiledRule[] {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const made = schema.rules.map(compile);
+  compiled.set(schema, made);
+  return made;
+}
+
+function compile(rule: JsonObject): CompiledRule {
+  const source = textAt(rule, ['rule']).trim();
+  const message = textAt(rule, ['message']).trim();
+  const expression = textAt(rule, ['messageExpression']).trim();
+  return {
+    program: ruleProgram(source),
+    messageProgram: expression === '' ? undefined : ruleProgram(expression),
+    message: message === '' ? `failed rule: ${source}` : message,
+    title: message === '' ? source : message,
+    fieldPath: textAt(rule, ['fieldPath']),
+    reason: textAt(rule, ['reason']),
+    optionalOldSelf: rule['optionalOldSelf'] === true,
+  };
+}
+
+/** Words that CEL keeps for itself. */
+const RESERVED = new Set([
+  'true',
+  'false',
+  'null',
+  'in',
+  'as',
+  'break',
+  'const',
+  'continue',
+  'else',
+  'for',
+  'function',
+  'if',
+  'import',
+  'let',
+  'loop',
+  'package',
+  'namespace',
+  'return',
+  'var',
+  'void',
+  'while',
+]);
+
+/** The name by which rules reach a field: `foo-bar` is `foo__dash__bar`, `namespace` is `__namespace__`. */
+function celFieldName(name: string): string {
+  if (RESERVED.has(name)) return `__${name}__`;
+  return name
+    .replaceAll('__', '__underscores__')
+    .replaceAll('.', '__dot__')
+    .replaceAll('-', '__dash__')
+    .replaceAll('/', '__slash__');
+}
+
+const META_OF_RULES = new Set(['name', 'generateName']);
+
+/**
+ * A value as rules see it: integers as int, dates, durations and bytes as such, names of fields escaped.
+ * Fields that the schema does not declare are absent, of metadata only the name is present.
+ */
+function celValue(value: unknown, schema: SchemaNode, isRoot = false): unknown {
+  if (value === null || value === undefined) return null;
+  if (Array.isArray(value)) {
+    const items = schema.items;
+    return value.map((item) => (items === undefined ? freeValue(item) : celValue(item, items)));
+  }
+  if (isJsonObject(value)) return celObject(value, schema, isRoot);
+  if (typeof value === 'number') return celNumber(value, schema);
+  if (typeof value === 'bigint' && schema.type === 'number') return Number(value);
+  return typeof value === 'string' ? celString(value, schema) : value;
+}
+
+function celObject(object: JsonObject, schema: SchemaNode, isRoot: boolean): JsonObject {
+  const additional = schema.additionalProperties;
+  const isResource = isRoot || schema.embeddedResource;
+  const entries = Object.entries(object).flatMap(([name, value]): [string, unknown][] => {
+    if (value === undefined) return [];
+    if (isResource && name === 'metadata') return [[name, metaOfRules(value)]];
+    if (isResource && (name === 'apiVersion' || name === 'kind')) return [[name, value]];
+    const property = schema.property(name);
+    if (property !== undefined) return [[celFieldName(name), celValue(value, property)]];
+    return additional === undefined ? [] : [[name, celValue(value, additional)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function metaOfRules(metadata: unknown): JsonObject {
+  if (!isJsonObject(metadata)) return {};
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => META_OF_RULES.has(name)));
+}
+
+function celNumber(value: number, schema: SchemaNode): unknown {
+  const isInteger = schema.type === 'integer' || (schema.type !== 'number' && Number.isInteger(value));
+  return isInteger && Number.isInteger(value) ? BigInt(value) : value;
+}
+
+function celString(value: string, schema: SchemaNode): unknown {
+  switch (schema.text('format') ?? '') {
+    case 'date':
+      return new Date(`${value}T00:00:00Z`);
+    case 'date-time':
+      return new Date(value);
+    case 'duration':
+      return evaluate('duration(text)', { text: value });
+    case 'byte':
+      return new Uint8Array(Buffer.from(value, 'base64'));
+    default:
+      return value;
+  }
+}
+
+/** A value that no schema describes. */
+function freeValue(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(freeValue);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, freeValue(item)]));
+}
 
 /** The CEL rules of a schema over a whole object; `old` makes transition rules run. */
 export function validateRules(

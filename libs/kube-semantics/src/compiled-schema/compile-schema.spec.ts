@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { fitsFormat } from '../schema/formats.js';
+import { fitsFormat } from '../schema/validate-value.js';
 import { compileSchema } from './compile-schema.js';
 
 const schema = compileSchema({

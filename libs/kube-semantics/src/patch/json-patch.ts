@@ -1,6 +1,15 @@
 import { isJsonObject, jsonEquals, type JsonObject, type MutableJsonObject } from '#lib/json';
-import { pointerSteps } from './json-pointer.js';
-import { PatchError } from './patch-error.js';
+import { PatchError } from './merge-patch.js';
+
+/** The steps of a JSON pointer (RFC 6901); undefined when it is malformed. */
+function pointerSteps(pointer: string): readonly string[] | undefined {
+  if (pointer === '') return [];
+  if (!pointer.startsWith('/')) return undefined;
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
 
 const MAX_OPERATIONS = 10_000;
 /**

@@ -1,5 +1,15 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { PatchError } from './patch-error.js';
+
+/** A patch that cannot be used. `status` 400: malformed; 422: it does not fit the object (test failed, path missing); 413: too many operations; 500: what Kubernetes answers so. */
+export class PatchError extends Error {
+  constructor(
+    readonly status: 400 | 413 | 415 | 422 | 500,
+    message: string,
+  ) {
+    super(message);
+    this.name = 'PatchError';
+  }
+}
 
 /** Applies an RFC 7386 merge patch; a patch that is no object is a PatchError 400. */
 export function mergePatch<T extends JsonObject>(object: T, patch: unknown): T {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { jsonPatch } from './json-patch.js';
-import { mergePatch } from './merge-patch.js';
-import { PatchError } from './patch-error.js';
+import { mergePatch, PatchError } from './merge-patch.js';
 import { strategicMergePatch } from './strategic-merge-patch.js';
 
 const json = fc.letrec((tie) => ({

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseAmounts, podRequests } from './pod-requests.js';
-import { shortages, usedBy } from './shortages.js';
+import { parseAmounts, podRequests, shortages, usedBy } from './shortages.js';
 
 const container = (cpu: string, more: object = {}) => ({ resources: { requests: { cpu } }, ...more });
 const pod = (spec: object) => ({ spec });

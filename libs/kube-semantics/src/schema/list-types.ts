@@ -1,6 +1,5 @@
-import { errorsOfEach } from './errors-of-each.js';
+import { duplicate, errorsOfEach, type FieldError, invalid } from './field-error.js';
 import { isJsonObject, type JsonObject, stableJson } from '#lib/json';
-import { duplicate, type FieldError, invalid } from './field-error.js';
 import type { SchemaNode } from './schema-node.js';
 
 /** Lists of type set must not repeat a value, lists of type map not the values of their keys. */

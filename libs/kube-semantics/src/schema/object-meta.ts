@@ -1,7 +1,14 @@
-import { errorsOfEach } from './errors-of-each.js';
+import {
+  errorsOfEach,
+  type FieldError,
+  forbidden,
+  invalid,
+  required,
+  tooLong,
+  tooMany,
+} from './field-error.js';
 import { jsonEquals, type JsonObject } from '#lib/json';
 import { at, listAt, numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
-import { type FieldError, forbidden, invalid, required, tooLong, tooMany } from './field-error.js';
 import { dnsLabel, dnsLabel1035, dnsSubdomain, labelValue, pathSegment, qualifiedName } from './names.js';
 
 /** Rule for names of a kind. */

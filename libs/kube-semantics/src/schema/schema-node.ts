@@ -1,4 +1,85 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, stableJson } from '#lib/json';
+import type { FieldError } from './field-error.js';
+
+/** The old value that a new one replaces; undefined where the two cannot be matched. */
+export interface Correlated {
+  readonly old: unknown;
+}
+
+/** Old value of an object's field. */
+export function correlatedField(parent: Correlated | undefined, name: string): Correlated | undefined {
+  if (parent === undefined || !isJsonObject(parent.old)) return undefined;
+  return Object.hasOwn(parent.old, name) ? { old: parent.old[name] } : undefined;
+}
+
+/** Old value of a list item: by its keys in lists of type map, else not known. */
+export function correlatedItem(
+  parent: Correlated | undefined,
+  schema: SchemaNode,
+  item: unknown,
+): Correlated | undefined {
+  if (
+    parent === undefined ||
+    schema.listType !== 'map' ||
+    !Array.isArray(parent.old) ||
+    !isJsonObject(item)
+  ) {
+    return undefined;
+  }
+  const found = itemsByKeys(parent.old, schema).get(keysText(item, schema));
+  return found === undefined ? undefined : { old: found };
+}
+
+const indexes = new WeakMap<readonly unknown[], ReadonlyMap<string, JsonObject>>();
+
+/** The first item of each combination of keys; stored objects are values, so that an index stays right. */
+function itemsByKeys(list: readonly unknown[], schema: SchemaNode): ReadonlyMap<string, JsonObject> {
+  const known = indexes.get(list);
+  if (known) return known;
+  const items = list.filter(isJsonObject).map((item) => [keysText(item, schema), item] as const);
+  const made = new Map(items.toReversed());
+  indexes.set(list, made);
+  return made;
+}
+
+function keysText(item: JsonObject, schema: SchemaNode): string {
+  return stableJson(schema.listMapKeys.map((key) => item[key] ?? null));
+}
+
+/** Result of `prune`. */
+export interface Pruned<T> {
+  /** The object without what the schema does not know. The same value when nothing had to go. */
+  readonly object: T;
+  /** Dropped fields as strict decoding names them, for example `spec.foo`, `spec.items[0].bar`. */
+  readonly unknownFields: readonly string[];
+}
+
+export interface ValidateOptions {
+  /** Validation of a write to this subresource: rules still see the whole object. */
+  readonly subresource?: string;
+}
+
+/**
+ * A schema ready for use: for a version of a CustomResourceDefinition or for a built-in kind. All methods are pure;
+ * what they return may share parts with what they were given.
+ */
+export interface CompiledSchema {
+  readonly root: SchemaNode;
+  /** True for a built-in kind, whose objects have the shape of Kubernetes' Go types. */
+  readonly isBuiltin: boolean;
+  /**
+   * Drops unknown fields (those inside `x-kubernetes-preserve-unknown-fields` stay) and nulls that mean nothing. For
+   * every body that is no apply configuration.
+   */
+  prune<T extends JsonObject>(object: T): Pruned<T>;
+  /** Fills in defaults of fields that are absent, or null without being nullable. */
+  applyDefaults<T extends JsonObject>(object: T): T;
+  /**
+   * Types, bounds, list types and CEL rules. With `oldObject` transition rules run, and what was wrong before and did
+   * not change is let through (ratcheting). Not metadata: see `validateObjectMeta`.
+   */
+  validate(object: JsonObject, oldObject?: JsonObject, options?: ValidateOptions): readonly FieldError[];
+}
 
 /** Finds the schema that a `$ref` names. */
 export type Definitions = (name: string) => SchemaNode | undefined;

@@ -2,6 +2,7 @@ import type { KubeObject } from '../object/kube-object.js';
 import { at, textAt } from '../object/reading.js';
 import type { ServedType } from '../served-type/served-type.js';
 import { badRequest, qualified } from '../status/errors.js';
+import { type LabelSelector, matchesLabels, parseLabelSelector } from './label-selector.js';
 
 interface FieldRequirement {
   readonly path: string;
@@ -11,7 +12,7 @@ interface FieldRequirement {
   readonly value: string;
 }
 
-export type FieldSelector = readonly FieldRequirement[];
+type FieldSelector = readonly FieldRequirement[];
 
 /** Fields that can be selected besides `metadata.name` and `metadata.namespace`. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -101,7 +102,7 @@ export function matchesFields(selector: FieldSelector, object: KubeObject): bool
 }
 
 /** The only name that can match, when the selector says so: such lists and watches need not look at the others. */
-export function selectedName(selector: FieldSelector): string | undefined {
+function selectedName(selector: FieldSelector): string | undefined {
   return selector.find(({ path, isEqual }) => path === 'metadata.name' && isEqual)?.value;
 }
 
@@ -116,4 +117,36 @@ function fieldText(object: KubeObject, { path, names }: FieldRequirement): strin
   if (path === 'status.podIPs') return textAt(object, ['status', 'podIP']);
   const fallback = BOOLEAN_FIELDS.has(path) ? 'false' : path === 'status.replicas' ? '0' : '';
   return at(object, ...names) === undefined ? fallback : textAt(object, names);
+}
+
+/** Selection of the objects of a list, a watch or a deletecollection. */
+export interface Selection {
+  readonly namespace: string | undefined;
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
+  /** The only name that can match. */
+  readonly name: string | undefined;
+}
+
+/** Reads the selectors of a request; a name in the path narrows a watch to one object. */
+export function parseSelection(
+  query: URLSearchParams,
+  served: ServedType,
+  namespace: string,
+  name: string,
+): Selection {
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', served);
+  return {
+    namespace: served.type.namespaced && namespace !== '' ? namespace : undefined,
+    labels: parseLabelSelector(query.get('labelSelector') ?? ''),
+    fields,
+    name: name || selectedName(fields),
+  };
+}
+
+export function isSelected({ namespace, name, labels, fields }: Selection, object: KubeObject): boolean {
+  const { metadata } = object;
+  if (namespace !== undefined && metadata.namespace !== namespace) return false;
+  if (name !== undefined && metadata.name !== name) return false;
+  return matchesLabels(labels, metadata.labels) && matchesFields(fields, object);
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ServedType } from '../served-type/served-type.js';
 import { matchesFields, parseFieldSelector } from './field-selector.js';
-import { labelSelectorText, matchesLabels } from './label-selector.js';
-import { parseLabelSelector } from './parse-label-selector.js';
+import { labelSelectorText, matchesLabels, parseLabelSelector } from './label-selector.js';
 
 describe('a label selector', () => {
   it.each([

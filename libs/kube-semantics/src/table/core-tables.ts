@@ -1,7 +1,6 @@
 import type { KubeObject } from '../object/kube-object.js';
 import { at, listAt, numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
-import { age } from './human-duration.js';
-import { type Cell, columns, type TableKind } from './table-kind.js';
+import { age, type Cell, columns, type TableKind } from './table-kind.js';
 
 /** A table of name, some cells of its own, and age. */
 export function simple(names: readonly string[], cells: (object: KubeObject) => readonly Cell[]): TableKind {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { humanDuration } from './human-duration.js';
+import { humanDuration } from './table-kind.js';
 
 const S = 1000;
 const M = 60 * S;

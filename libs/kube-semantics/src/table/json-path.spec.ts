@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseJsonPath } from './json-path.js';
+import { parseJsonPath } from './table-of.js';
 
 const object = {
   spec: {

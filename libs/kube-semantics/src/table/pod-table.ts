@@ -1,7 +1,6 @@
 import type { KubeObject } from '../object/kube-object.js';
 import { at, listAt, numberAt, textAt } from '../object/reading.js';
-import { age } from './human-duration.js';
-import { columns, type TableKind } from './table-kind.js';
+import { age, columns, type TableKind } from './table-kind.js';
 
 /** Pods, as Kubernetes sums up their containers in one word. */
 export const podTable: TableKind = {

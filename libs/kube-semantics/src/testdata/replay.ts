@@ -1,15 +1,13 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { applyServerSide } from '../apply/apply-server-side.js';
 import { trackUpdate, withoutNoOp } from '../apply/track-update.js';
-import type { BuiltinKind } from '../builtin/builtin-kind.js';
-import { builtinKinds } from '../builtin/builtin-kinds.js';
+import { type BuiltinKind, builtinKinds } from '../builtin/builtin-kinds.js';
 import { compileSchema } from '../compiled-schema/compile-schema.js';
 import { at, recordAt, textAt } from '../object/reading.js';
 import { jsonPatch } from '../patch/json-patch.js';
-import { mergePatch } from '../patch/merge-patch.js';
-import { PatchError } from '../patch/patch-error.js';
+import { mergePatch, PatchError } from '../patch/merge-patch.js';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.js';
-import type { CompiledSchema } from '../schema/compiled-schema.js';
+import type { CompiledSchema } from '../schema/schema-node.js';
 import type { FieldError } from '../schema/field-error.js';
 import { validateObjectMeta, validateObjectMetaUpdate, type ObjectMetaRules } from '../schema/object-meta.js';
 import { invalid } from '../status/errors.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { jsonLines } from './json-lines.js';
+import { jsonLines } from './watched-events.js';
 
 async function* chunks(text: string, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   let rest = Buffer.from(text);

@@ -10,27 +10,28 @@ import {
 import type { Clock } from '#lib/time';
 import type { KubeConnection } from '../connection/kube-connection.js';
 import { isNotFound } from './kube-api-error.js';
-import type {
-  Applied,
-  AppliedStatus,
-  ApplyOptions,
-  DeleteOptions,
-  Draft,
-  Fields,
-  IssuedToken,
-  JsonPatchOperation,
-  KubeList,
-  ListOptions,
-  LogOptions,
-  ReadOptions,
-  Selection,
-  TokenRequest,
-  WatchEvent,
-  WithStatus,
-  WatchOptions,
-  WriteOptions,
+import {
+  type Applied,
+  type AppliedStatus,
+  type ApplyOptions,
+  collectionPath,
+  type DeleteOptions,
+  type Draft,
+  type Fields,
+  type IssuedToken,
+  type JsonPatchOperation,
+  type KubeList,
+  type ListOptions,
+  type LogOptions,
+  objectPath,
+  type ReadOptions,
+  type Selection,
+  type TokenRequest,
+  type WatchEvent,
+  type WatchOptions,
+  type WithStatus,
+  type WriteOptions,
 } from './request-options.js';
-import { collectionPath, objectPath } from './resource-path.js';
 import { APPLY, Transport, type Method, type Query, type RequestOptions } from './transport.js';
 import { watchedEvents } from './watched-events.js';
 

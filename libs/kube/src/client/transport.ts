@@ -4,9 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { KubeConnection } from '../connection/kube-connection.js';
 import { HttpExchange, type Lane } from './http-exchange.js';
-import { KubeApiError } from './kube-api-error.js';
-import { KubeUnreachableError } from './kube-unreachable-error.js';
-import { parseStatus } from './parse-status.js';
+import { KubeApiError, KubeUnreachableError, parseStatus } from './kube-api-error.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;

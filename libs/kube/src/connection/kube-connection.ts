@@ -1,3 +1,22 @@
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '#lib/time';
+
+/** Bound tokens live for an hour and are rewritten at 80 % of it. */
+const REREAD_MS = 60_000;
+
+/** A token in a file that the kubelet renews; read again once a minute. */
+export function tokenFile(path: string, clock: Clock): KubeAuthorization {
+  let known: { header: string; readAtMs: number } | undefined;
+  return {
+    async authorization() {
+      const now = clock.monotonicMs();
+      if (!known || now - known.readAtMs >= REREAD_MS)
+        known = { header: `Bearer ${(await readFile(path, 'utf8')).trim()}`, readAtMs: now };
+      return known.header;
+    },
+  };
+}
+
 /**
  * Credentials of a request. A client certificate belongs to the TLS session, so it is fixed for a connection.
  */

@@ -1,8 +1,28 @@
 import { readFile } from 'node:fs/promises';
-import { systemClock, type Clock } from '#lib/time';
-import { inClusterConnection } from './in-cluster.js';
-import type { KubeConnection } from './kube-connection.js';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '#lib/time';
+import { type KubeConnection, tokenFile } from './kube-connection.js';
 import { parseKubeconfig } from './parse-kubeconfig.js';
+
+interface InClusterOptions {
+  readonly folder: string;
+  readonly server: string;
+  readonly clock: Clock;
+}
+
+/** The connection of a pod: the mounted CA, namespace and (renewed) token. */
+async function inClusterConnection({ folder, server, clock }: InClusterOptions): Promise<KubeConnection> {
+  const [ca, namespace] = await Promise.all([
+    readFile(join(folder, 'ca.crt'), 'utf8'),
+    readFile(join(folder, 'namespace'), 'utf8'),
+  ]).catch((error: unknown) => {
+    throw new Error(`no kubeconfig was named and no service account is mounted in ${folder}`, {
+      cause: error,
+    });
+  });
+  const auth = tokenFile(join(folder, 'token'), clock);
+  return { server, ca, namespace: namespace.trim(), auth };
+}
 
 export interface KubeConnectionOptions {
   /** Path of a kubeconfig file; absent: the files that a cluster mounts into its pods. */

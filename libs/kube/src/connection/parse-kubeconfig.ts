@@ -4,11 +4,11 @@ import type { Clock } from '#lib/time';
 import { execIdentity, type ExecPlugin } from './exec-identity.js';
 import {
   certificateOnly,
-  staticToken,
   type KubeAuthorization,
   type KubeConnection,
+  staticToken,
+  tokenFile,
 } from './kube-connection.js';
-import { tokenFile } from './token-file.js';
 
 interface Named<K extends string, V> {
   readonly entries?: readonly ({ readonly name: string } & Partial<Readonly<Record<K, V>>>)[] | null;

@@ -12,9 +12,8 @@ import {
   type ResourceRef,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { isNotFound, KubeApiError } from '../client/kube-api-error.js';
+import { isNotFound, KubeApiError, KubeUnreachableError } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
-import { KubeUnreachableError } from '../client/kube-unreachable-error.js';
 import type { EventRecorder } from '../events/event-recorder.js';
 import type { Reader } from '../informer/store.js';
 

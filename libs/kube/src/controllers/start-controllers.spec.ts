@@ -13,8 +13,7 @@ import { Informers } from '../informer/informers.js';
 import { CONDITION, CONFIG_MAPS, DEPLOYMENTS, EVENTS, keyText, LEASES, SECRETS } from '#lib/resources';
 import { LeaderElector } from '../leader/leader-elector.js';
 import { passSubject } from './failure-reports.js';
-import { fromObjects, fromOwned, isDesiredChange } from './source.js';
-import { startControllers } from './start-controllers.js';
+import { fromObjects, fromOwned, isDesiredChange, startControllers } from './start-controllers.js';
 
 const silent = {
   debug: () => undefined,

@@ -12,8 +12,7 @@ import {
   type ObjectReference,
   type ResourceRef,
 } from '#lib/resources';
-import type { EventText } from './event-text.js';
-import { EventSeries, type SeriesStep } from './event-series.js';
+import { EventSeries, type EventText, type SeriesStep } from './event-series.js';
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '#lib/time';
-import type { EventText } from './event-text.js';
+
+/** Text of an event. */
+export interface EventText {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase word. */
+  readonly reason: string;
+  readonly message: string;
+}
 
 export type SeriesStep =
   | {

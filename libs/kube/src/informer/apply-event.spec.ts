@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '#lib/resources';
-import { applyAbsent, applyDeleted, applySeen } from './apply-event.js';
-import { compareVersions } from './resource-version.js';
-import { Store } from './store.js';
+import { applyAbsent, applyDeleted, applySeen } from './informer.js';
+import { compareVersions, Store } from './store.js';
 
 const object = (name: string, version: string, uid = name): KubeObject => ({
   metadata: { namespace: 'ns', name, uid, resourceVersion: version },

@@ -1,16 +1,115 @@
 import { errorText } from '#lib/errors';
 import type { Log } from '#lib/reconcile';
-import { Backoff, systemClock, type Clock } from '#lib/time';
 import { keyOf, keyText, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
-import { isExpired, KubeApiError } from '../client/kube-api-error.js';
+import { Backoff, type Clock, systemClock } from '#lib/time';
+import { isExpired, KubeApiError, KubeUnreachableError } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
-import { KubeUnreachableError } from '../client/kube-unreachable-error.js';
 import type { Selection, WatchEvent } from '../client/request-options.js';
-import { applyAbsent, applyDeleted, applySeen } from './apply-event.js';
-import { compareVersions } from './resource-version.js';
+import { type Change, compareVersions, type Indexer, type Reader, Store } from './store.js';
 import { Trouble } from './trouble.js';
-import { Store, type Change, type Indexer, type Reader } from './store.js';
-import { VersionWaiters } from './version-waiters.js';
+
+interface Waiter {
+  readonly version: string;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+  readonly cancel: () => void;
+}
+
+/** Callers that wait until a version has been seen. */
+class VersionWaiters {
+  readonly #clock: Clock;
+  readonly #waiters = new Set<Waiter>();
+  #version = '';
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wait(version: string, timeoutMs: number): Promise<void> {
+    if (compareVersions(version, this.#version) <= 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const cancel = this.#clock.after(timeoutMs, () => {
+        this.#waiters.delete(waiter);
+        reject(new Error(`version ${version} was not seen within ${timeoutMs} ms`));
+      });
+      const waiter: Waiter = { version, resolve, reject, cancel };
+      this.#waiters.add(waiter);
+    });
+  }
+
+  reached(version: string): void {
+    if (compareVersions(version, this.#version) > 0) this.#version = version;
+    for (const waiter of this.#waiters) {
+      if (compareVersions(waiter.version, this.#version) > 0) continue;
+      this.#waiters.delete(waiter);
+      waiter.cancel();
+      waiter.resolve();
+    }
+  }
+
+  fail(error: Error): void {
+    for (const waiter of this.#waiters) {
+      waiter.cancel();
+      waiter.reject(error);
+    }
+    this.#waiters.clear();
+  }
+}
+
+/**
+ * Brings a listed, added or modified object into the store and says what that means to readers. Events come twice after
+ * a reconnect, so an event about a version that the store has, or an older one, changes nothing; a list is the truth
+ * even where its versions are older (the server's data was restored). Another uid under the same name is the end of one
+ * object and the beginning of another.
+ */
+export function applySeen<T extends KubeObject>(
+  store: Store<T>,
+  object: T,
+  seenIn: 'list' | 'watch',
+): readonly Change<T>[] {
+  const before = store.find(keyOf(object));
+  if (!before) {
+    store.put(object);
+    return [{ kind: 'added', object }];
+  }
+  const order = compareVersions(versionOf(object), versionOf(before));
+  if (seenIn === 'list' ? order === 0 : order <= 0) return [];
+  store.put(object);
+  if (before.metadata.uid !== object.metadata.uid)
+    return [
+      { kind: 'deleted', object: before },
+      { kind: 'added', object },
+    ];
+  return [{ kind: 'changed', object, before }];
+}
+
+/** Takes a deleted object out of the store, unless the event is about an earlier one of the same name. */
+export function applyDeleted<T extends KubeObject>(store: Store<T>, object: T): readonly Change<T>[] {
+  const key = keyText(keyOf(object));
+  const before = store.findByText(key);
+  if (!before || before.metadata.uid !== object.metadata.uid) return [];
+  store.remove(key);
+  return [{ kind: 'deleted', object }];
+}
+
+/** Removes objects that a complete list does not contain: they were deleted while no watch was open. */
+export function applyAbsent<T extends KubeObject>(
+  store: Store<T>,
+  listed: ReadonlySet<string>,
+): readonly Change<T>[] {
+  const changes: Change<T>[] = [];
+  for (const key of store.keys()) {
+    if (listed.has(key)) continue;
+    const object = store.findByText(key);
+    store.remove(key);
+    if (object) changes.push({ kind: 'deleted', object });
+  }
+  return changes;
+}
+
+function versionOf(object: KubeObject): string {
+  return object.metadata.resourceVersion ?? '';
+}
 
 const SEEN_WITHIN_MS = 5_000;
 /** A watch of this length worked. */

@@ -1,5 +1,14 @@
 import { keyOf, keyText, type KubeObject, type ObjectKey } from '#lib/resources';
 
+/**
+ * Order of two resource versions. They are numbers of up to 64 bits in every API server there is, and comparable by
+ * contract since Kubernetes 1.35. Without a zero in front the longer one is the greater, so no BigInt is needed.
+ */
+export function compareVersions(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 /** The values under which an object is found in an index; none leaves it out. */
 export type Indexer<T> = (object: T) => readonly string[];
 

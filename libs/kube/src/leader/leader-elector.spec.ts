@@ -4,8 +4,7 @@ import { systemClock, type Clock } from '#lib/time';
 import { KubeClient } from '../client/kube-client.js';
 import { loadKubeConnection } from '../connection/load-kube-connection.js';
 import { type Lease, LEASES } from '#lib/resources';
-import { decideLease, type LeaseView } from './decide-lease.js';
-import { LeaderElector, type LeaderElectorOptions } from './leader-elector.js';
+import { decideLease, LeaderElector, type LeaderElectorOptions, type LeaseView } from './leader-elector.js';
 
 const silent = {
   debug: () => undefined,

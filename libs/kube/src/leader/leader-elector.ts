@@ -1,13 +1,51 @@
 import { errorText } from '#lib/errors';
 import type { Stoppable } from '#lib/lifecycle';
 import type { Log } from '#lib/reconcile';
-import { systemClock, type Clock } from '#lib/time';
+import { FIELD_MANAGER, keyText, type Lease, LEASES, type ObjectKey } from '#lib/resources';
+import { type Clock, systemClock } from '#lib/time';
 import { isAlreadyExists, isConflict, isForbidden } from '../client/kube-api-error.js';
 import { KubeClient } from '../client/kube-client.js';
 import type { KubeConnection } from '../connection/kube-connection.js';
-import { FIELD_MANAGER, keyText, type Lease, LEASES, type ObjectKey } from '#lib/resources';
-import { decideLease } from './decide-lease.js';
-import { microTime } from './micro-time.js';
+
+/** RFC 3339 with microseconds, as leases carry it. */
+export function microTime(time: Date): string {
+  return time.toISOString().replace('Z', '000Z');
+}
+
+/**
+ * Facts that a candidate knows when it looks at the lease. Times are of its own monotonic clock, so skewed
+ * clocks do not matter.
+ */
+export interface LeaseView {
+  readonly lease: Lease | undefined;
+  readonly identity: string;
+  readonly nowMs: number;
+  /** Time at which this candidate first saw the lease in its present version. */
+  readonly seenAtMs: number;
+  /** Time of its previous look. */
+  readonly lookedAtMs: number;
+  /** Used when the lease does not say for how long it is taken. */
+  readonly leaseDurationMs: number;
+}
+
+/**
+ * - `create`: there is no lease
+ * - `renew`: it is ours, perhaps from an earlier life of the same holder
+ * - `take`: it has no holder, or its holder did not renew it for a whole lease
+ * - `wait`: another candidate holds it
+ * - `judge-later`: another candidate holds it, and this one slept for longer than a lease: the holder may have, too
+ */
+export type LeaseDecision = 'create' | 'renew' | 'take' | 'wait' | 'judge-later';
+
+export function decideLease(view: LeaseView): LeaseDecision {
+  const spec = view.lease?.spec;
+  if (!view.lease) return 'create';
+  if (!spec?.holderIdentity) return 'take';
+  if (spec.holderIdentity === view.identity) return 'renew';
+  const durationMs = spec.leaseDurationSeconds ? spec.leaseDurationSeconds * 1000 : view.leaseDurationMs;
+  if (view.nowMs - view.lookedAtMs > durationMs) return 'judge-later';
+  return view.nowMs - view.seenAtMs > durationMs ? 'take' : 'wait';
+}
 
 export interface LeaderElectorOptions {
   /** The elector makes a client of its own from it: renewals must not wait behind a busy queue's requests. */

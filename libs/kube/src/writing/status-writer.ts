@@ -1,6 +1,6 @@
 import { jsonEquals } from '#lib/json';
 import { CONDITION, type KubeObject, type ResourceRef } from '#lib/resources';
-import { compareVersions } from '../informer/resource-version.js';
+import { compareVersions } from '../informer/store.js';
 import { isNotFound } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
 import type { StatusOf, WithStatus } from '../client/request-options.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testEmbeddedKube } from '#lib/testing';
 import { KubeClient } from '../client/kube-client.js';
-import { KubeUnreachableError } from '../client/kube-unreachable-error.js';
+import { KubeUnreachableError } from '../client/kube-api-error.js';
 import { staticToken } from '../connection/kube-connection.js';
 import { loadKubeConnection } from '../connection/load-kube-connection.js';
 import {
@@ -13,10 +13,14 @@ import {
   keyOf,
 } from '#lib/resources';
 import { FaultyProxy } from '../testdata/faulty-proxy.js';
-import { applyManaged } from './apply-managed.js';
-import { deleteManaged } from './delete-managed.js';
-import { addFinalizer, removeFinalizer } from './finalizer-writer.js';
-import { belongsTo, type ManagingOwner } from './managing-owner.js';
+import {
+  addFinalizer,
+  applyManaged,
+  belongsTo,
+  deleteManaged,
+  type ManagingOwner,
+  removeFinalizer,
+} from './apply-managed.js';
 import { StatusWriter } from './status-writer.js';
 
 const TIME = '2026-01-01T00:00:00Z';

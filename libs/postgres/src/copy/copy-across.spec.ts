@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
-import { inTransaction } from '../in-transaction.js';
+import { inTransaction } from '../in-limited-transaction.js';
 import { openPool, type Pool } from '../open-pool.js';
 import { postgresTrouble, sqlState } from '../postgres-trouble.js';
 import { copyAcross } from './copy-across.js';

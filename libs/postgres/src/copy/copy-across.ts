@@ -2,7 +2,16 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { namedFailure } from '../named-failure.js';
-import { copyOut } from './copy-out.js';
+import { CopyRows } from './copy-rows.js';
+
+/**
+ * The rows of a query in the form that `CopyBinaryReader` reads. The connection is busy until the stream has ended;
+ * destroying the stream early leaves it unusable. `rowCount` is known once a later statement of the connection was answered.
+ * @param query takes no parameters: COPY has none
+ */
+export function copyOut(connection: pg.ClientBase, query: string): CopyRows {
+  return connection.query(new CopyRows(`COPY (${query}) TO STDOUT (FORMAT binary)`));
+}
 
 /** A table that two databases have. Names are as in the catalogs, without quotes. */
 export interface CopyAcross {

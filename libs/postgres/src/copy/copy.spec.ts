@@ -2,13 +2,13 @@ import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
-import { inTransaction } from '../in-transaction.js';
+import { inTransaction } from '../in-limited-transaction.js';
 import { openPool, type Pool } from '../open-pool.js';
 import { postgresTrouble } from '../postgres-trouble.js';
 import { CopyBinaryReader } from './copy-binary-reader.js';
 import { CopyBinaryWriter } from './copy-binary-writer.js';
 import { copyIn } from './copy-in.js';
-import { copyOut } from './copy-out.js';
+import { copyOut } from './copy-across.js';
 
 const postgres = testPostgres();
 const ID = '11111111-2222-4333-8444-555555555555';

@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -7,11 +6,20 @@ import { errorText } from '#lib/errors';
 import { findProcess, isRunning, type ProcessIdentity, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
-import { markedProcesses } from '../strays/marked-processes.js';
-import { ATTEMPT_MARKER, NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
-import { isAtHome, isOfSession, originOf, type ProcessOrigin, statusOf } from '../strays/process-status.js';
-import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
+import { markedProcesses } from '../strays/end-strays.js';
+import {
+  ATTEMPT_MARKER,
+  isAtHome,
+  isOfSession,
+  NODE_MARKER,
+  originOf,
+  POD_MARKER,
+  type ProcessOrigin,
+  statusOf,
+} from '../strays/process-status.js';
 import type { Launch } from '../user/launch.js';
+import { startFailure } from '../user/spawn-request.js';
+import type { StartedProcess } from '../spare/start-process.js';
 import type { PodUser } from '../user/pod-user.js';
 
 /** `code` is 128 + the signal's number for a process that a signal ended. */
@@ -34,36 +42,11 @@ interface Output {
   readonly chunk: string;
 }
 
-/** Node takes this descriptor for the channel to its parent, as if its parent had made one. */
-const CHANNEL = { NODE_CHANNEL_FD: '3', NODE_CHANNEL_SERIALIZATION_MODE: 'json' };
 /** Time for which the output in the pipes of an ended process is awaited. */
 const DRAIN_MS = 1_000;
 const MAX_ROUNDS = 5;
 /** Pause before output is read again, in multiples of the time that writing it to the log took. */
 const REST_RATIO = 4;
-
-/** A process of this node, and the attempt that its marker names. */
-export interface StartedProcess {
-  readonly child: ChildProcess;
-  readonly attempt: string;
-}
-
-/** @throws Error when what the launch says cannot be handed to a process */
-export function startProcess(launch: Launch, tools: Tools): StartedProcess {
-  const attempt = randomUUID();
-  const { command, args, options } = spawnRequest(launch, tools);
-  const { [ATTEMPT_MARKER]: _claimed, ...others } = options.env ?? {};
-  const child = spawn(command, args, {
-    ...options,
-    // the marker first: it is looked for in every process of the user
-    env: { [ATTEMPT_MARKER]: attempt, ...others, ...(launch.sockets.includes('ipc') ? {} : CHANNEL) },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
-    detached: true,
-  });
-  // it comes in a later round of the event loop, also where the rest of the caller throws
-  child.on('error', () => undefined);
-  return { child, attempt };
-}
 
 /**
  * One attempt at a container as a process: leader of a group of its own, so that a Ctrl-C at the terminal does not reach

@@ -1,30 +1,47 @@
 import { randomBytes } from 'node:crypto';
-import { type ContainerStatus, type Pod, type PodContainer, PODS } from '#lib/resources';
 import { errorText } from '#lib/errors';
-import { systemClock } from '#lib/time';
+import type { ProcessIdentity } from '#lib/process-identity';
+import { type ContainerStatus, type Pod, type PodContainer, PODS } from '#lib/resources';
+import { Backoff, type Clock, systemClock } from '#lib/time';
+import { type StartedProcess, startProcess } from '../spare/start-process.js';
 import type { NodeContext } from '../context/node-context.js';
 import { attemptFiles, LogFile } from '../log/log-file.js';
-import type { ContainerLog } from '../log/pod-logs.js';
-import { kubeTime } from '../kube-time.js';
+import type { ContainerLog } from '../log/log-server.js';
+import { kubeTime, ProcessStarts } from '../pace.js';
 import { writeWhole } from '../pod-files/pod-files.js';
-import type { ProcessIdentity } from '#lib/process-identity';
-import { ProcessStarts } from '../process-starts.js';
+import { ContainerConfigError } from '../pod-values/pod-field.js';
 import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
-import {
-  ContainerProcess,
-  type ProcessExit,
-  type StartedProcess,
-  startProcess,
-} from './container-process.js';
-import type { ContainerPhase, ContainerView, Termination } from './container-view.js';
-import { ContainerConfigError } from '../pod-values/container-config-error.js';
-import { ExpansionError } from './expand.js';
 import type { Launch } from '../user/launch.js';
-import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
+import { ContainerProcess, type ProcessExit } from './container-process.js';
+import {
+  type ContainerPhase,
+  type ContainerView,
+  readLogEnd,
+  readTerminationMessage,
+  type Termination,
+} from './container-view.js';
+import { ExpansionError } from './environment.js';
 import { cpuLimit, excessText, memoryLimit } from './memory-limit.js';
-import { RestartBackoff } from './restart-backoff.js';
-import { readLogEnd, readTerminationMessage } from './termination-message.js';
+import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
+
+const LONGEST_MS = 300_000;
+
+/** Pauses between attempts at a container: 1 s, 2 s, … 5 min; one that ran for five minutes begins anew. */
+class RestartBackoff {
+  readonly #backoff: Backoff;
+
+  constructor(clock: Clock) {
+    // a kubelet has no jitter either
+    this.#backoff = new Backoff(clock, { firstMs: 1_000, longestMs: LONGEST_MS, jitter: 0 });
+  }
+
+  /** The pause after an attempt that ran for `ranMs`. */
+  after(ranMs: number): number {
+    if (ranMs >= LONGEST_MS) this.#backoff.reset();
+    return this.#backoff.nextMs();
+  }
+}
 
 export interface ContainerRunnerOptions {
   readonly context: NodeContext;

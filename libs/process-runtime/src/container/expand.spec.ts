@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Expander } from './expand.js';
+import { Expander } from './environment.js';
 
 describe('Expander', () => {
   it.each([

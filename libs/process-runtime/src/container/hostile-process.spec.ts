@@ -7,8 +7,9 @@ import { canUseUpDescriptors, temporaryFolder, withoutDescriptors } from '#lib/t
 import { type Clock, systemClock } from '#lib/time';
 import { LogFile } from '../log/log-file.js';
 import { nodeUser } from '../user/pod-user.js';
-import { ContainerProcess, type ProcessExit, startProcess } from './container-process.js';
-import { readTerminationMessage } from './termination-message.js';
+import { startProcess } from '../spare/start-process.js';
+import { ContainerProcess, type ProcessExit } from './container-process.js';
+import { readTerminationMessage } from './container-view.js';
 
 const root = temporaryFolder();
 const environment = { PATH: process.env.PATH ?? '' };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, PodContainer } from '#lib/resources';
-import { requireFewObjects } from './require-few-objects.js';
+import { requireFewObjects } from './prepare-launch.js';
 
 const many = <T>(count: number, item: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => item(at));

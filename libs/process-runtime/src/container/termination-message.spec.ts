@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
-import { readLogEnd } from './termination-message.js';
+import { readLogEnd } from './container-view.js';
 
 describe('readLogEnd', () => {
   const folder = temporaryFolder();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ProcessTree, type TreeProcess } from './process-tree.js';
+import { ProcessTree, type TreeProcess } from './memory-watch.js';
 
 describe('ProcessTree', () => {
   it('finds the group of a leader, and what descends from it or from the group', () => {

@@ -4,8 +4,7 @@ import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, waitFor } from '#lib/testing';
-import { type CgroupPlace, findCgroupPlaces } from './cgroup-places.js';
-import { openCpuLimits } from './cpu-limits.js';
+import { type CgroupPlace, findCgroupPlaces, openCpuLimits } from './cpu-limits.js';
 
 const NODE_NAME = `test-${process.pid}`;
 const [place] = findCgroupPlaces();

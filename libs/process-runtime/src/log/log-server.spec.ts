@@ -6,8 +6,7 @@ import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { LogFile } from './log-file.js';
-import { LogServer } from './log-server.js';
-import type { ContainerLog } from './pod-logs.js';
+import { type ContainerLog, LogServer } from './log-server.js';
 
 const folder = temporaryFolder();
 const clock = new FakeClock('2026-03-01T12:00:00Z');

@@ -1,13 +1,60 @@
-import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { type Logger, recordCuts } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
 import { boundConnections, ConnectionRoom, limitServer, SERVER_LIMITS, serverOptions } from '#lib/http';
-import type { PodLogs } from './pod-logs.js';
+import { collectionPath, type KubeClient } from '#lib/kube';
+import type { ResourceRef } from '#lib/resources';
+import { type Logger, recordCuts } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { LogFile } from './log-file.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
+
+/** Location of the logs of one container. */
+export interface ContainerLog {
+  readonly folder: string;
+  /** Number of the newest attempt that has started, or of the first when none has. */
+  readonly newestAttempt: number;
+  /**
+   * Reason why the container has no running attempt; undefined while it runs and after it has ended for good.
+   */
+  readonly waitingReason: string | undefined;
+  /** The log that is being written. */
+  readonly live: LogFile | undefined;
+}
+
+/** Finds logs of the pods on this node. */
+interface PodLogs {
+  find(namespace: string, pod: string, container: string): ContainerLog | undefined;
+}
+
+const REVIEWS: ResourceRef = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'subjectaccessreviews',
+  kind: 'SubjectAccessReview',
+  namespaced: false,
+};
+
+/**
+ * Asks the API server whether a reader may use the endpoints of this node, as a kubelet does: a certificate of the
+ * cluster's CA alone says nothing, nodes and agents may have one too.
+ */
+export async function mayReadLogs(client: KubeClient, nodeName: string, reader: LogReader): Promise<boolean> {
+  if (reader.user === '') return false;
+  const answer = (await client.raw('POST', collectionPath(REVIEWS), {
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: REVIEWS.kind,
+      spec: {
+        ...reader,
+        resourceAttributes: { verb: 'get', resource: 'nodes', subresource: 'proxy', name: nodeName },
+      },
+    },
+  })) as { readonly status?: { readonly allowed?: boolean } };
+  return answer.status?.allowed === true;
+}
 
 /** Identity of the node and the clients that it accepts. */
 export interface ServingIdentity {
@@ -30,7 +77,7 @@ export interface LogServerOptions {
 }
 
 /** User that a client certificate names. */
-export interface LogReader {
+interface LogReader {
   readonly user: string;
   readonly groups: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { testEmbeddedKube } from '#lib/testing';
-import { mayReadLogs } from './may-read-logs.js';
+import { mayReadLogs } from './log-server.js';
 
 describe('who may read the logs of a node', () => {
   const server = testEmbeddedKube();

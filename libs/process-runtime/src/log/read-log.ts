@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { Clock } from '#lib/time';
-import { within } from '../within.js';
+import { within } from '../pace.js';
 import { attemptFiles, type LogFile } from './log-file.js';
 
 /** Part of a log that a caller asks for; the query of `/containerLogs`. */

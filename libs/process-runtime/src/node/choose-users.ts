@@ -1,14 +1,23 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, chownSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Users } from '../context/node-context.js';
-import { nodeUser } from '../user/pod-user.js';
-import { MACHINE_FOLDER, ReservedUsers } from '../user/reserved-users.js';
-import { closedPart } from './closed-part.js';
-import type { UserRange } from '../user/foreign-ranges.js';
+import { MACHINE_FOLDER, nodeUser, ReservedUsers, type UserRange } from '../user/pod-user.js';
 import { PodUsers } from './pod-users.js';
+
+/**
+ * The part of the path that keeps out a user who owns nothing on the way, the deepest first; undefined when such a user may
+ * read the file or folder.
+ */
+function closedPart(path: string): string | undefined {
+  const found = statSync(path);
+  const needed = found.isDirectory() ? 0o001 : 0o004;
+  if ((found.mode & needed) === 0) return path;
+  const above = dirname(path);
+  return above === path ? undefined : closedPart(above);
+}
 
 function asNode(problem?: string): Users {
   const endProcesses: Users['endProcesses'] = () => Promise.resolve({ ended: 0, unasked: [] });

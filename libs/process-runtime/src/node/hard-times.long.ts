@@ -16,7 +16,7 @@ import {
   type PodSpec,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
-import { isPortFree } from '#lib/stable-port';
+import { isPortFree } from '#lib/held-sockets';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { certificates } from '../testdata/certificates.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hasRealKubernetes, temporaryFolder, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
 import { NODES, PODS, PROCESS_RUNTIME, PROCESS_RUNTIME_TAINT } from '#lib/resources';
 import { PodDesk } from '../testdata/pod-desk.js';
-import { ensureNodeIdentity } from './node-name.js';
+import { ensureNodeIdentity } from './start-node.js';
 
 const HOMES = [
   { name: 'the embedded API server', home: testEmbeddedKube },

@@ -1,5 +1,5 @@
 import { nodeWarnings, SHARED_USER_MESSAGE } from '#lib/resources';
-import { nodeConditions, type NodeTroubles } from './node-conditions.js';
+import { nodeConditions, type NodeTroubles } from './registration.js';
 
 const NOW = '2026-11-20T10:00:00Z';
 const NONE: NodeTroubles = { rootProblem: undefined, isUserShared: false, cpuProblem: undefined };

@@ -15,7 +15,7 @@ import { findProcess, isRunning } from '#lib/process-identity';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { LABEL, type Pod, SECRETS } from '#lib/resources';
 import { mainOf, PodDesk } from '../testdata/pod-desk.js';
-import { findMountProblem } from '../user/mount-script.js';
+import { findMountProblem } from '../user/launch.js';
 import { findTools } from '../user/spawn-request.js';
 
 const hasMounts = findMountProblem(findTools().unshare, temporaryFolder()) === undefined;

@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { COMPONENT, LABEL, type Pod } from '#lib/resources';
 import { temporaryFolder } from '#lib/testing';
-import { foreignRanges } from '../user/foreign-ranges.js';
-import { ReservedUsers } from '../user/reserved-users.js';
-import type { UserRange } from '../user/foreign-ranges.js';
+import { foreignRanges, ReservedUsers, type UserRange } from '../user/pod-user.js';
 import { PodUsers } from './pod-users.js';
 
 const RANGE = { first: 60_800, last: 60_802 };

@@ -4,9 +4,7 @@ import { COMPONENT, LABEL, type Pod } from '#lib/resources';
 import { isAccountMounted } from '../account/is-account-mounted.js';
 import { writeWhole } from '../pod-files/pod-files.js';
 import { type EndedProcesses, endProcessesOf } from '../strays/user-processes.js';
-import { foreignRanges, type UserRange } from '../user/foreign-ranges.js';
-import type { PodUser } from '../user/pod-user.js';
-import type { ReservedUsers } from '../user/reserved-users.js';
+import { foreignRanges, type PodUser, type ReservedUsers, type UserRange } from '../user/pod-user.js';
 import type { EndedUser, Users } from '../context/node-context.js';
 
 /**

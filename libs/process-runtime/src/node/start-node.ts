@@ -1,33 +1,136 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { delimiter } from 'node:path';
-import { EventRecorder, Informer, KubeClient, type KubeConnection } from '#lib/kube';
-import { parseAmounts } from '#lib/kube-semantics';
+import { hostname } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { inheritedEnvironment, proxyEnvironment } from '#lib/config';
 import { errorText } from '#lib/errors';
+import { EventRecorder, Informer, KubeClient, type KubeConnection, microTime } from '#lib/kube';
+import { parseAmounts } from '#lib/kube-semantics';
 import type { Stoppable } from '#lib/lifecycle';
-import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
+import { FIELD_MANAGER, type Lease, LEASES, type Pod, PODS } from '#lib/resources';
 import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { MemoryWatch } from '../context/memory-watch.js';
-import { within } from '../within.js';
-import { mayReadLogs } from '../log/may-read-logs.js';
-import { LogServer, type ServingIdentity } from '../log/log-server.js';
-import { openCpuLimits } from '../cpu/cpu-limits.js';
-import { LoopbackPorts } from '../port/loopback-ports.js';
-import { PodWorkers } from '../pod/pod-workers.js';
-import { FEW_STUCK } from '../strays/bounded-reader.js';
-import { endStrays, type EndingOfStrays } from '../strays/end-strays.js';
-import { Spares } from '../spare/spares.js';
 import type { ImageResolver, NodeContext } from '../context/node-context.js';
-import { findTools } from '../user/spawn-request.js';
-import { findMountProblem } from '../user/mount-script.js';
-import { chooseUsers, type UserOptions } from './choose-users.js';
-import { nodeCapacity } from './node-capacity.js';
-import { NodeLease } from './node-lease.js';
-import { ensureNodeIdentity } from './node-name.js';
-import { Registration } from './registration.js';
 import { SleepWatch } from '../context/sleep-watch.js';
+import { openCpuLimits } from '../cpu/cpu-limits.js';
+import { LogServer, mayReadLogs, type ServingIdentity } from '../log/log-server.js';
+import { within } from '../pace.js';
+import { readJson, writeWhole } from '../pod-files/pod-files.js';
+import { PodWorkers } from '../pod/pod-workers.js';
+import { LoopbackPorts } from '../port/loopback-ports.js';
+import { Spares } from '../spare/spares.js';
+import { FEW_STUCK } from '../strays/bounded-reader.js';
+import { type EndingOfStrays, endStrays } from '../strays/end-strays.js';
+import { findMountProblem } from '../user/launch.js';
+import { findTools } from '../user/spawn-request.js';
+import { chooseUsers, type UserOptions } from './choose-users.js';
+import { nodeCapacity, Registration } from './registration.js';
+
+/** Identity of the node, for as long as its data folder exists. */
+export interface NodeIdentity {
+  /** Name of the Node object: `agentplane-HOST-SHORTID`. */
+  readonly name: string;
+  /** Holder of its Lease: the same after a restart, so that it is taken over at once. */
+  readonly leaseHolder: string;
+}
+
+/** The identity kept in `node.json` of the node's folder; made on the first call. */
+export function ensureNodeIdentity(folder: string, host = hostname()): NodeIdentity {
+  const file = join(folder, 'node.json');
+  const known = readJson<NodeIdentity>(file);
+  if (known) return known;
+  const word = host
+    .toLowerCase()
+    .split('.')[0]
+    ?.replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 30);
+  const name = `agentplane-${word || 'node'}-${randomBytes(3).toString('hex')}`;
+  const identity = { name, leaseHolder: name };
+  mkdirSync(folder, { recursive: true });
+  writeWhole(file, `${JSON.stringify(identity, null, 2)}\n`);
+  return identity;
+}
+
+export interface NodeLeaseOptions {
+  /** Client with connections of its own, so that a renewal never waits behind other requests. */
+  readonly client: KubeClient;
+  readonly nodeName: string;
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const NAMESPACE = 'kube-node-lease';
+const DURATION_SECONDS = 40;
+const RENEW_MS = 10_000;
+const RETRY_MS = 1_000;
+
+/** Says every ten seconds that the node is alive. */
+class NodeLease {
+  readonly #options: NodeLeaseOptions;
+  #cancel: () => void = () => undefined;
+  #isStopped = false;
+
+  constructor(options: NodeLeaseOptions) {
+    this.#options = options;
+  }
+
+  /** @param nodeUid the Node that the Lease goes with */
+  async start(nodeUid: string): Promise<void> {
+    await this.#ensure(nodeUid);
+    this.#after(RENEW_MS);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  /** Renews at once; after a sleep, before anything else is judged. */
+  async renew(): Promise<void> {
+    const { client, nodeName: name, holder, clock } = this.#options;
+    const spec = {
+      holderIdentity: holder,
+      renewTime: microTime(clock.now()),
+      leaseDurationSeconds: DURATION_SECONDS,
+    };
+    await client.merge(LEASES, { namespace: NAMESPACE, name }, { spec });
+  }
+
+  async #ensure(nodeUid: string): Promise<void> {
+    const { client, nodeName: name, holder, clock } = this.#options;
+    const known = await client.find(LEASES, { namespace: NAMESPACE, name });
+    if (known) return this.renew();
+    const now = microTime(clock.now());
+    const lease: Pick<Lease, 'spec'> = {
+      spec: {
+        holderIdentity: holder,
+        leaseDurationSeconds: DURATION_SECONDS,
+        acquireTime: now,
+        renewTime: now,
+      },
+    };
+    const owner = { apiVersion: 'v1', kind: 'Node', name, uid: nodeUid };
+    await client.create(LEASES, {
+      metadata: { namespace: NAMESPACE, name, ownerReferences: [owner] },
+      ...lease,
+    });
+  }
+
+  #after(ms: number): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#options.clock.after(ms, () => {
+      this.renew()
+        .then(() => this.#after(RENEW_MS))
+        .catch((error: unknown) => {
+          this.#options.log.warn({ problem: errorText(error) }, 'renewing the node lease failed, retrying');
+          this.#after(RETRY_MS);
+        });
+    });
+  }
+}
 
 export interface NodeOptions {
   /** The API server as this node sees it: `system:node:NAME`, with the name from `ensureNodeIdentity`. */

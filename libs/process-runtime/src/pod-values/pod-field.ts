@@ -1,5 +1,9 @@
 import type { Pod } from '#lib/resources';
-import { ContainerConfigError } from './container-config-error.js';
+
+/** A reference that cannot be resolved now; the pod waits with this text and tries again. */
+export class ContainerConfigError extends Error {
+  override readonly name = 'ContainerConfigError';
+}
 
 /** Downward fields; of the status only those that exist on loopback. */
 export function fieldOf(pod: Pod, path: string): string {

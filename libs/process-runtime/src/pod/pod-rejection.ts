@@ -1,6 +1,11 @@
 import { type Amounts, podRequests, type Shortage, shortages, usedBy } from '#lib/kube-semantics';
 import { type Pod, PROCESS_RUNTIME, selectsProcessRuntime } from '#lib/resources';
 
+/** True when its status is final. */
+export function isOver({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
 /** Reason why the node does not take a pod that is bound to it, in the words of a kubelet. */
 export interface PodRejection {
   readonly reason: string;

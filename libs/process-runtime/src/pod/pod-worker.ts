@@ -8,16 +8,14 @@ import { ContainerRunner } from '../container/container-runner.js';
 import type { NodeContext } from '../context/node-context.js';
 import { runningOf, strayText } from '../strays/end-strays.js';
 import { nodeUser, type PodUser } from '../user/pod-user.js';
-import { within } from '../within.js';
-import type { ContainerLog } from '../log/pod-logs.js';
+import { within } from '../pace.js';
+import type { ContainerLog } from '../log/log-server.js';
 import { refusalText, refusedFields } from '../pod-fields/refused-fields.js';
 import { PodFiles } from '../pod-files/pod-files.js';
-import { isOver } from './is-over.js';
-import { namespaceUid } from './namespace-uid.js';
+import { isOver, type PodRejection } from './pod-rejection.js';
+import { namespaceUid, StatusReporter } from './status-reporter.js';
 import { PodContainers, type RestartPolicy } from './pod-containers.js';
-import type { PodRejection } from './pod-rejection.js';
-import { StatusReporter } from './status-reporter.js';
-import { withoutMachineFolders } from '../volume/without-machine-folders.js';
+import { withoutMachineFolders } from '../volume/volume.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
 
 /** Reason why a pod ends. */

@@ -4,11 +4,10 @@ import { errorText } from '#lib/errors';
 import type { Change, Informer } from '#lib/kube';
 import { keyOf, keyText, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
-import { within } from '../within.js';
+import { within } from '../pace.js';
 import { removeLeftFiles } from '../strays/remove-left-files.js';
-import { isOver } from './is-over.js';
+import { foreignPod, inOrderOfArrival, isOver, type PodRejection, rejectionOf } from './pod-rejection.js';
 import { removePodFolder } from '../pod-files/pod-files.js';
-import { foreignPod, inOrderOfArrival, type PodRejection, rejectionOf } from './pod-rejection.js';
 import { PodWorker } from './pod-worker.js';
 
 const FIRST_REPORT_MS = 5_000;

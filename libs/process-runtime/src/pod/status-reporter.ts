@@ -1,9 +1,31 @@
-import { compareVersions, isConflict, isNotFound, type KubeClient } from '#lib/kube';
 import { errorText } from '#lib/errors';
-import { keyOf, type Pod, type PodCondition, PODS, type PodStatus } from '#lib/resources';
+import { compareVersions, isConflict, isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
+import { keyOf, NAMESPACES, type Pod, type PodCondition, PODS, type PodStatus } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { within } from '../within.js';
+import type { NodeContext } from '../context/node-context.js';
+import { within } from '../pace.js';
+
+/**
+ * Uid of a pod's namespace: a namespace that was deleted and made again is another, perhaps of other people.
+ * Undefined where this node may not read it, on a cluster that gives nodes no such right.
+ * @throws Error when the API server does not answer, or knows no such namespace
+ */
+export async function namespaceUid(
+  { client, log }: Pick<NodeContext, 'client' | 'log'>,
+  { metadata: { namespace = '' } }: Pod,
+): Promise<string | undefined> {
+  try {
+    return (await client.get(NAMESPACES, { name: namespace })).metadata.uid;
+  } catch (error) {
+    if (!(error instanceof KubeApiError && error.code === 403)) throw error;
+    log.warn(
+      { namespace },
+      'reading a namespace was refused: one that is made again under its name gets the former user; grant get of namespaces',
+    );
+    return undefined;
+  }
+}
 
 export interface StatusReporterOptions {
   readonly client: KubeClient;

@@ -7,7 +7,7 @@ import {
   type PodStatus,
 } from '#lib/resources';
 import type { ContainerView } from '../container/container-view.js';
-import { kubeTime } from '../kube-time.js';
+import { kubeTime } from '../pace.js';
 import { isSidecar } from './pod-containers.js';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';

@@ -1,6 +1,5 @@
-import { HeldSockets } from '#lib/held-sockets';
+import { findStablePort, HeldSockets, isPortFree } from '#lib/held-sockets';
 import type { Pod } from '#lib/resources';
-import { findStablePort, isPortFree } from '#lib/stable-port';
 
 /**
  * Limit per namespace, of 10,000 ports that can be kept, so that no namespace takes those of others: a pod

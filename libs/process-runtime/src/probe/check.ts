@@ -6,7 +6,7 @@ import { boundInterim, plainHttp } from '#lib/http';
 import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
-import { ProcessStarts } from '../process-starts.js';
+import { ProcessStarts } from '../pace.js';
 import type { Launch } from '../user/launch.js';
 import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 

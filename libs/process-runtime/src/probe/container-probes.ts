@@ -1,8 +1,94 @@
 import type { Probe } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { SleepWatch } from '../context/sleep-watch.js';
-import type { ProbeTarget } from './check.js';
-import { Prober } from './prober.js';
+import { check, type ProbeTarget } from './check.js';
+
+export interface ProberOptions {
+  readonly probe: Probe;
+  readonly target: ProbeTarget;
+  readonly clock: Clock;
+  readonly sleepWatch: SleepWatch;
+  /**
+   * Looks soon and often until the first success, so that a program that is up in 200 ms counts as up in 200 ms. Failures
+   * still count once a period. Not for liveness: it would only be a burden.
+   */
+  readonly isEager: boolean;
+  /** The verdict changed; the text says what was found. */
+  readonly onVerdict: (isGood: boolean, found: string) => void;
+}
+
+const FIRST_LOOK_MS = 20;
+/** A program is found ready at most a tenth of its start later than it is; commands cost more to ask. */
+const GROWTH = { request: 1.1, command: 1.4 } as const;
+
+/**
+ * Repeats one probe and gives a verdict after `successThreshold` successes or `failureThreshold` failures in a row. A look
+ * that the machine slept through says nothing about the program, so it counts neither way and the row begins anew.
+ */
+class Prober {
+  readonly #options: ProberOptions;
+  readonly #end = new AbortController();
+  #goods = 0;
+  #bads = 0;
+  #verdict: boolean | undefined;
+
+  constructor(options: ProberOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    void this.#run().catch(() => undefined); // rejects only when stopped
+  }
+
+  stop(): void {
+    this.#end.abort(new Error('the probe was stopped'));
+  }
+
+  async #run(): Promise<void> {
+    const { clock, probe, isEager, target, sleepWatch } = this.#options;
+    const periodMs = (probe.periodSeconds ?? 10) * 1000;
+    const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
+    await clock.sleep((probe.initialDelaySeconds ?? 0) * 1000, this.#end.signal);
+    let pauseMs = Math.min(FIRST_LOOK_MS, periodMs);
+    let countFromMs = clock.monotonicMs() + periodMs;
+    for (;;) {
+      const sleeps = sleepWatch.count;
+      const problem = await check(probe, target, timeoutMs, this.#end.signal);
+      if (this.#end.signal.aborted) return;
+      const isEarly = isEager && this.#verdict !== true && clock.monotonicMs() < countFromMs;
+      if (sleepWatch.count !== sleeps) this.#forget();
+      else if (problem === undefined) this.#good();
+      else if (!isEarly) {
+        countFromMs = clock.monotonicMs() + periodMs;
+        this.#bad(problem);
+      }
+      const isWaiting = isEager && this.#verdict !== true;
+      pauseMs = isWaiting
+        ? Math.min(pauseMs * GROWTH[probe.exec ? 'command' : 'request'], periodMs)
+        : periodMs;
+      await clock.sleep(pauseMs, this.#end.signal);
+    }
+  }
+
+  #forget(): void {
+    this.#goods = 0;
+    this.#bads = 0;
+  }
+
+  #good(): void {
+    this.#bads = 0;
+    if (++this.#goods < (this.#options.probe.successThreshold ?? 1) || this.#verdict === true) return;
+    this.#verdict = true;
+    this.#options.onVerdict(true, '');
+  }
+
+  #bad(problem: string): void {
+    this.#goods = 0;
+    if (++this.#bads < (this.#options.probe.failureThreshold ?? 3) || this.#verdict === false) return;
+    this.#verdict = false;
+    this.#options.onVerdict(false, problem);
+  }
+}
 
 export interface ContainerProbesOptions {
   readonly target: ProbeTarget;

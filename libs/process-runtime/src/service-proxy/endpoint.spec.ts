@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ANNOTATION, type Pod, type Service } from '#lib/resources';
-import { findEndpoints } from './endpoint.js';
+import { findEndpoints } from './service-proxy.js';
 
 const PORT = { name: 'http', port: 80, targetPort: 8000 };
 const SERVICE = {

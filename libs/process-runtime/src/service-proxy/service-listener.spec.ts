@@ -15,7 +15,7 @@ import { createLogger } from '#lib/telemetry';
 import { FakeClock, fastClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
 import { type Endpoint, ServiceListener } from '#lib/service-front';
-import { findEndpoints } from './endpoint.js';
+import { findEndpoints } from './service-proxy.js';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

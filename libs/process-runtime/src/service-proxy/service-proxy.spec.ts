@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Informers, KubeClient, loadKubeConnection, startControllers } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import { ANNOTATION, NAMESPACES, type Service, SERVICES } from '#lib/resources';
-import { isPortFree } from '#lib/stable-port';
+import { isPortFree } from '#lib/held-sockets';
 import { createLogger } from '#lib/telemetry';
 import { freePort, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { systemClock as clock } from '#lib/time';

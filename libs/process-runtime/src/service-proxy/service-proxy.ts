@@ -1,13 +1,144 @@
-import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
 import { ConnectionRoom } from '#lib/http';
+import { jsonEquals } from '#lib/json';
+import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
 import { ANNOTATION, keyText, type ObjectKey, type Pod, PODS, type Service, SERVICES } from '#lib/resources';
-import { ServiceListener, sleepOf } from '#lib/service-front';
+import { type Endpoint, ServiceListener, sleepOf } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { findEndpoints, type ServicePort } from './endpoint.js';
-import { RememberedPorts } from './remembered-ports.js';
+import { readJson, writeWhole } from '../pod-files/pod-files.js';
+
+/** Port of a Service → port on loopback. */
+export type RealPorts = Readonly<Record<string, number>>;
+
+interface Remembered {
+  /** Ports by uid: a later Service of the same name is another one. */
+  readonly services: Readonly<Record<string, RealPorts>>;
+}
+
+/**
+ * Ports of Services, in a file of the node. They are not kept in annotations: an editor of a Service could
+ * name the port of another program there, and would receive its traffic when that program starts later than
+ * the proxy.
+ */
+class RememberedPorts {
+  readonly #file: string;
+  /** Services that are older than this may have a port that only their annotation knows. */
+  readonly #unknownBefore: number;
+  #services: Remembered['services'];
+
+  constructor(file: string, clock: Clock) {
+    this.#file = file;
+    const read = readJson<Remembered>(file)?.services; // a power cut may leave an empty file
+    this.#services = read ?? {};
+    // times of creation are whole seconds
+    this.#unknownBefore = read ? 0 : Math.floor(clock.now().getTime() / 1000) * 1000;
+    if (!read) this.#write({});
+  }
+
+  of(service: Service): RealPorts {
+    const { uid = '', creationTimestamp = '' } = service.metadata;
+    const known = Object.hasOwn(this.#services, uid) ? this.#services[uid] : undefined;
+    if (known) return known;
+    return new Date(creationTimestamp).getTime() < this.#unknownBefore ? noted(service) : {};
+  }
+
+  /** @param existing Services that exist; the others are forgotten */
+  keep(service: Service, ports: RealPorts, existing: readonly Service[]): void {
+    const { uid = '' } = service.metadata;
+    if (jsonEquals(this.#services[uid], ports)) return;
+    const uids = new Set(existing.map(({ metadata }) => metadata.uid));
+    const others = Object.entries(this.#services).filter(([uid]) => uids.has(uid));
+    this.#write({ ...Object.fromEntries(others), [uid]: ports });
+  }
+
+  #write(services: Remembered['services']): void {
+    writeWhole(this.#file, `${JSON.stringify({ services } satisfies Remembered, undefined, 2)}\n`);
+    this.#services = services;
+  }
+}
+
+/** Reads the annotation of nodes from before this file: one number, or JSON from port to real port. */
+function noted(service: Service): RealPorts {
+  const text = service.metadata.annotations?.[ANNOTATION.loopbackPort] ?? '';
+  const [first] = service.spec.ports ?? [];
+  if (/^\d+$/.test(text)) return first ? { [first.port]: Number(text) } : {};
+  try {
+    return JSON.parse(text) as RealPorts;
+  } catch {
+    return {};
+  }
+}
+
+type ServicePort = NonNullable<Service['spec']['ports']>[number];
+
+type Ports = ReadonlyMap<string, number>;
+
+/** Ports by the cached pod, which is another object once it changes. */
+const knownPorts = new WeakMap<Pod, Ports>();
+
+/**
+ * Ports that the node noted on a pod: container port → real port. Cached: each request reads it, and an
+ * editor of the pod may write much.
+ */
+function loopbackPorts(pod: Pod): Ports {
+  const known = knownPorts.get(pod) ?? readPorts(pod);
+  knownPorts.set(pod, known);
+  return known;
+}
+
+function readPorts({ metadata: { annotations } }: Pod): Ports {
+  try {
+    const noted: unknown = JSON.parse(annotations?.[ANNOTATION.loopbackPorts] ?? '{}');
+    if (typeof noted !== 'object' || noted === null) return new Map();
+    return new Map(Object.entries(noted).filter((one): one is [string, number] => Number.isInteger(one[1])));
+  } catch {
+    return new Map();
+  }
+}
+
+function targetPort(port: ServicePort, pod: Pod): number | undefined {
+  const { targetPort: target = port.port } = port;
+  if (typeof target === 'number') return target;
+  for (const container of pod.spec.containers)
+    for (const one of container.ports ?? []) if (one.name === target) return one.containerPort;
+  return undefined;
+}
+
+function isReady(pod: Pod): boolean {
+  return (
+    pod.metadata.deletionTimestamp === undefined &&
+    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+  );
+}
+
+function isSelected(pod: Pod, selector: Readonly<Record<string, string>>): boolean {
+  return Object.entries(selector).every(([key, value]) => pod.metadata.labels?.[key] === value);
+}
+
+/**
+ * The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has
+ * none.
+ * @param hasPort returns true when the node gave the pod that port: an editor could note any port of the
+ * machine
+ */
+export function findEndpoints(
+  service: Service,
+  port: ServicePort,
+  pods: readonly Pod[],
+  hasPort: (pod: Pod, port: number) => boolean,
+): Endpoint[] {
+  const selector = service.spec.selector ?? {};
+  if (Object.keys(selector).length === 0) return [];
+  return pods.flatMap((pod) => {
+    if (pod.metadata.namespace !== service.metadata.namespace || !isSelected(pod, selector) || !isReady(pod))
+      return [];
+    const container = targetPort(port, pod);
+    const real = container === undefined ? undefined : loopbackPorts(pod).get(String(container));
+    return real === undefined || !hasPort(pod, real) ? [] : [{ pod: pod.metadata.name, port: real }];
+  });
+}
 
 /**
  * Connections per namespace. Any program on this machine may connect, without a key, and each connection

@@ -6,8 +6,8 @@ import { launchSpare, SPARE, spareReady, type SpareSocket } from '#lib/lifecycle
 import { sendSignal } from '#lib/process-identity';
 import { type Logger, metrics } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
-import { type StartedProcess, startProcess } from '../container/container-process.js';
-import { ATTEMPT_MARKER, NODE_MARKER } from '../strays/process-marker.js';
+import { type StartedProcess, startProcess } from './start-process.js';
+import { ATTEMPT_MARKER, NODE_MARKER } from '../strays/process-status.js';
 import type { Launch } from '../user/launch.js';
 import { nodeUser } from '../user/pod-user.js';
 import type { Tools } from '../user/spawn-request.js';

@@ -7,7 +7,7 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { endStrays } from './end-strays.js';
-import { NODE_MARKER } from './process-marker.js';
+import { NODE_MARKER } from './process-status.js';
 
 const folder = temporaryFolder();
 const log = createLogger('test', 'silent');

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '#lib/time';
-import { markedProcesses } from './marked-processes.js';
+import { markedProcesses } from './end-strays.js';
 import { STUCK } from './memory-file.js';
 
 const USER = 61_986;

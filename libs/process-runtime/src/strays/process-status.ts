@@ -1,5 +1,15 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { NODE_MARKS } from '#lib/config';
 import { statFields } from '#lib/process-identity';
+
+/**
+ * - `NODE_MARKER`: variable that every process of a node carries; its value is the node's folder of pods. Found again in
+ *   `/proc`.
+ * - `POD_MARKER`: the pod that a process belongs to.
+ * - `ATTEMPT_MARKER`: the attempt at a container that a process belongs to: what it left running when it ended is found by
+ *   it.
+ */
+export const [NODE_MARKER, POD_MARKER, ATTEMPT_MARKER] = NODE_MARKS;
 
 /** Fields of `/proc/PID/status`, which every user can read for every process. */
 export interface ProcessStatus {
@@ -87,4 +97,13 @@ function linkOf(path: string): string {
   } catch {
     return '';
   }
+}
+
+/** Numbers of the users that the machine has by name. */
+export function usersOfPeople(): ReadonlySet<number> {
+  return new Set(
+    textOf('/etc/passwd')
+      .split('\n')
+      .map((line) => Number(line.split(':')[2])),
+  );
 }

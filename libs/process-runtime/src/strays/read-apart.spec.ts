@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { canUseUpDescriptors, withoutDescriptors } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { UNASKED } from './memory-file.js';
-import { readApart } from './read-apart.js';
+import { readApart } from './environment-variable.js';
 
 const read = (path: string) => readApart(path, 1_000, systemClock);
 

@@ -7,7 +7,7 @@ import { FakeClock, temporaryFolder, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { FEW_STUCK } from './bounded-reader.js';
 import { STUCK } from './memory-file.js';
-import { NODE_MARKER } from './process-marker.js';
+import { NODE_MARKER } from './process-status.js';
 import { endProcessesOf } from './user-processes.js';
 
 const USER = 61_987;

@@ -6,9 +6,7 @@ import { Pace } from '../pace.js';
 import { ALL_STUCK, BoundedReader, type ReadBounds } from './bounded-reader.js';
 import type { variableOf } from './environment-variable.js';
 import { STUCK } from './memory-file.js';
-import { usersOfPeople } from './people.js';
-import { NODE_MARKER } from './process-marker.js';
-import { isAtHome, processNumbers, statusOf } from './process-status.js';
+import { isAtHome, NODE_MARKER, processNumbers, statusOf, usersOfPeople } from './process-status.js';
 
 /** Processes that fork while they are killed are found in the next round. */
 const MAX_ROUNDS = 50;

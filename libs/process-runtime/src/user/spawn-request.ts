@@ -1,8 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { SpawnOptions } from 'node:child_process';
-import { mountCommand } from './mount-script.js';
-import type { Launch, Mounts } from './launch.js';
+import { type Launch, mountCommand, type Mounts } from './launch.js';
 import { lookAs } from './look-as.js';
 import type { PodUser } from './pod-user.js';
 

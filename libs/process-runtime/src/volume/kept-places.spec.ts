@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
-import { keptPlaces } from './kept-places.js';
+import { keptPlaces } from './prepare-mounts.js';
 
 describe('keptPlaces', () => {
   const root = temporaryFolder();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Bind, mountSteps } from './mount-steps.js';
+import { type Bind, mountSteps } from './prepare-mounts.js';
 
 const FOLDERS = new Set(['/', '/etc', '/etc/agent', '/var', '/tmp']);
 const isFolder = (path: string): boolean => FOLDERS.has(path);

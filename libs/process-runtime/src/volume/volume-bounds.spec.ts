@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, PodContainer } from '#lib/resources';
-import { ContainerConfigError } from '../pod-values/container-config-error.js';
+import { ContainerConfigError } from '../pod-values/pod-field.js';
 import { prepareMounts } from './prepare-mounts.js';
 import { volumeFiles } from './volume-files.js';
 

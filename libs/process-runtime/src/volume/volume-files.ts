@@ -1,9 +1,24 @@
 import type { KubeClient } from '#lib/kube';
 import { CONFIG_MAPS, type Pod, SECRETS } from '#lib/resources';
-import { ContainerConfigError } from '../pod-values/container-config-error.js';
-import { fieldOf } from '../pod-values/pod-field.js';
-import { requireShort } from './require-short.js';
+import { ContainerConfigError, fieldOf } from '../pod-values/pod-field.js';
 import type { DownwardSource, KeySource, ProjectedSource, Volume } from './volume.js';
+
+/** Maximum length of a spec's text in an error. */
+const SHOWN_LETTERS = 200;
+
+/** Limits of a path: it is looked up, or made, part by part. */
+export interface PathBounds {
+  readonly letters: number;
+  readonly parts: number;
+}
+
+/** @throws ContainerConfigError for a path that is longer or deeper, with its beginning alone */
+export function requireShort(what: string, path: string, { letters, parts }: PathBounds): void {
+  if (path.length <= letters && path.split('/').length <= parts) return;
+  throw new ContainerConfigError(
+    `${what} ${JSON.stringify(path.slice(0, SHOWN_LETTERS))}… has ${path.length} letters; the limit is ${letters}, and ${parts} parts`,
+  );
+}
 
 export interface VolumeFile {
   readonly bytes: Buffer;

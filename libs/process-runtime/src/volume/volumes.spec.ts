@@ -5,7 +5,7 @@ import { CONFIG_MAPS, type PodContainer, type PodSpec, SECRETS } from '#lib/reso
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { mainOf, PodDesk } from '../testdata/pod-desk.js';
 import { findTools } from '../user/spawn-request.js';
-import { findMountProblem } from '../user/mount-script.js';
+import { findMountProblem } from '../user/launch.js';
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 const FIRST = 61_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '#lib/resources';
 import { refusedFields } from '../pod-fields/refused-fields.js';
-import { withoutMachineFolders } from './without-machine-folders.js';
+import { withoutMachineFolders } from './volume.js';
 
 const podOf = (volumes: readonly object[], ...mounts: readonly object[][]): Pod =>
   ({

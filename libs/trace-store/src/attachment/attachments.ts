@@ -1,4 +1,4 @@
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace } from '../run/stored-run.js';
 
 /** Identity of bytes: two objects of a tenant never have the same. */
 export interface AttachmentContent {

@@ -1,6 +1,6 @@
 import { inTransaction, type Pool } from '#lib/postgres';
 import { RELEASE } from '../run/remove-attachments.js';
-import { lockStored } from './attachment-objects.js';
+import { lockStored } from './attachment-table.js';
 
 /** Place of an archive: its deployment, and its id, which the upload URL gave it. */
 interface ArchiveOfDeployment {

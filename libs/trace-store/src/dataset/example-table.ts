@@ -12,8 +12,8 @@ import {
   type ExampleSearch,
   type ExampleWrite,
   type WrittenExamples,
-} from './example.js';
-import { replaceVersions, requireAll } from './replace-versions.js';
+} from './dataset.js';
+import { replaceVersions, requireAll } from './dataset-version-table.js';
 import { readPayloads, searchExamples } from './search-examples.js';
 import { ROW_BYTES, type OpenVersion, type VersionCounts, type VersionWriter } from './write-version.js';
 

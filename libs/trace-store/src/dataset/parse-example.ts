@@ -10,11 +10,9 @@ import {
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
 import { isUuid } from '#lib/resources';
-import { repairSurrogates } from '../wire/repair-surrogates.js';
-import { replaceNonFinite } from '../wire/replace-non-finite.js';
-import { trimmed } from '../wire/whole-payload.js';
-import { parseWireTime } from '../wire/wire-time.js';
-import type { ExampleWrite } from './example.js';
+import { repairSurrogates, replaceNonFinite, trimmed } from '../wire/text-pieces.js';
+import { parseWireTime } from '../wire/member-reader.js';
+import type { ExampleWrite } from './dataset.js';
 
 /** The parts of an example as they came. */
 export interface SentExample {

@@ -1,18 +1,28 @@
 import { PublicError } from '#lib/errors';
-import { byteRows, textTypes, type Connection, type Pool, type Queryable } from '#lib/postgres';
-import { formatInstant, parseInstant, type Instant } from '#lib/time';
+import { byteRows, type Connection, type Pool, type Queryable, textTypes } from '#lib/postgres';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { limitedRead } from '../limited-read.js';
 import { parseAttachments } from './attached-examples.js';
 import {
-  EXAMPLE_PAYLOADS,
   type AsOf,
+  EXAMPLE_PAYLOADS,
   type ExamplePayload,
   type ExamplePayloads,
   type ExamplePlace,
   type ExampleRow,
   type ExampleSearch,
-} from './example.js';
-import { timedRead } from './timed-read.js';
+} from './dataset.js';
 import { noDataset } from './write-version.js';
+
+/**
+ * Reads of a dataset, all of it from one moment: a condition that no index serves may read the whole.
+ * @param what name of the operation, for the error
+ * @throws PublicError bad_request when a statement takes too long
+ */
+export function timedRead<T>(pool: Pool, read: (db: Connection) => Promise<T>, what: string): Promise<T> {
+  const advice = 'ask for fewer, or without metadata and splits';
+  return limitedRead(pool, read, { what, advice, isOneMoment: true });
+}
 
 /** SQL of the content that a row of `e` has for a field, or of the part that `select` names. */
 function contentOf(field: ExamplePayload, select = 'content'): string {

@@ -1,21 +1,40 @@
 import { errorText } from '#lib/errors';
-import { inTransaction, postgresTrouble, textTypes, type Connection, type Pool } from '#lib/postgres';
+import { type Connection, inTransaction, type Pool, postgresTrouble, textTypes } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
-import { removeWaitingFeedback } from '../feedback/remove-feedback.js';
-import { erasureLock } from '../ingestion/waiting-patches.js';
-import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
-import type { RunPlace } from '../run/run-place.js';
-import type { TenantWork } from '../rounds/tenant-rounds.js';
+import { removeWaitingFeedback } from '../feedback/join-feedback.js';
+import type { TenantWork } from '../in-turns.js';
 import {
   claimErasure,
+  type Erasure,
   recordErasures,
   releaseErasure,
   settleErasures,
   tenantsWithErasures,
-  type Erasure,
 } from '../ingestion/erased-traces.js';
-import type { Erasures, NamedTraces } from './erasure.js';
+import { erasureLock } from '../ingestion/waiting-patches.js';
+import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
+import type { RunPlace } from '../run/stored-run.js';
+
+/** Traces of one project to be deleted, each by its name. */
+interface NamedTraces {
+  readonly traceIds: readonly string[];
+  /** Threads to delete: all traces whose root names one of them in its metadata. */
+  readonly threadIds: readonly string[];
+  /** Traces of the threads that began later stay; by default the moment of the deletion. */
+  readonly beganBy?: Instant | undefined;
+}
+
+/** Deletes traces of one tenant at a time. */
+export interface Erasures {
+  /**
+   * Deletes traces with all their runs and payloads. Data that arrives for them within the next week is not
+   * stored. Resolves when nothing of them is left; an interrupted deletion is completed later, and repeating
+   * it changes nothing.
+   * @returns the number of runs that it deleted
+   */
+  erase(tenantId: string, projectId: string, named: NamedTraces): Promise<number>;
+}
 
 /** Number of traces of a thread that are found at a time. */
 const TRACES_AT_ONCE = 1_000;

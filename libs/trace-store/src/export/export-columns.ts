@@ -3,7 +3,27 @@ import type { ColumnType } from '#lib/parquet';
 import { tierSql } from '../retention/trace-tier.js';
 import { joinedTotalSql, type TotalColumn } from '../run/trace-totals.js';
 import type { ExportCursor } from './export-progress.js';
-import { setting } from './export-settings.js';
+
+/** Values reach COPY, which takes no parameters, as settings of the transaction; the text of the query never varies with them. */
+export const SETTING = {
+  tenant: 'agentplane.export_tenant',
+  project: 'agentplane.export_project',
+  start: 'agentplane.export_start',
+  end: 'agentplane.export_end',
+  afterTime: 'agentplane.export_after_time',
+  afterId: 'agentplane.export_after_id',
+  afterTrace: 'agentplane.export_after_trace',
+  untilTime: 'agentplane.export_until_time',
+  untilId: 'agentplane.export_until_id',
+  untilTrace: 'agentplane.export_until_trace',
+  since: 'agentplane.export_since',
+  limit: 'agentplane.export_limit',
+} as const;
+
+/** The value of a setting, as SQL. */
+export function setting(name: keyof typeof SETTING, type: string): string {
+  return `current_setting('${SETTING[name]}')::${type}`;
+}
 
 /**
  * Form in which a column arrives in COPY BINARY: the Postgres type whose binary form the field bytes have.
@@ -158,4 +178,36 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
   payload('extra', 'json'),
   payload('inputs', 'json'),
   payload('outputs', 'json'),
+]);
+
+function json(name: string, sql: string): ExportColumn {
+  return Object.freeze({ ...column(name, 'text', { sql, statistics: false }), isJson: true });
+}
+
+/**
+ * Every column of feedback in exports, with the names that the REST interface has. Feedback is read in the
+ * order of the runs' start times, so that a cursor of runs serves it too: its id is that of the run.
+ */
+export const FEEDBACK_COLUMNS_OF_EXPORTS: readonly ExportColumn[] = Object.freeze([
+  column('id', 'uuid', { sql: 'f.id', required: true, cursor: 'id' }),
+  column('tenant_id', 'uuid', { sql: 'f.tenant_id', required: true, repeating: true }),
+  column('session_id', 'uuid', { sql: 'f.project_id', required: true, repeating: true }),
+  column('trace_id', 'uuid', { sql: 'f.trace_id', required: true, cursor: 'traceId' }),
+  column('run_id', 'uuid', { sql: 'f.run_id', required: true }),
+  column('start_time', 'timestamptz', { sql: 'f.start_time', required: true, cursor: 'startTime' }),
+  column('key', 'text', { sql: 'f.key', required: true, repeating: true }),
+  // true and false are 1 and 0
+  column('score', 'float8', { sql: 'f.score', statistics: false }),
+  json('value', 'f.value_json'),
+  column('comment', 'text', { sql: 'f.comment', statistics: false }),
+  json('correction', 'f.correction'),
+  json('feedback_source', 'f.source_json'),
+  json('feedback_config', 'f.config'),
+  json('extra', 'f.extra'),
+  column('error', 'bool', { sql: 'f.is_error', statistics: false }),
+  column('extend_trace_retention', 'bool', { sql: 'f.extends_retention', statistics: false }),
+  column('comparative_experiment_id', 'uuid', { sql: 'f.comparative_experiment_id' }),
+  column('feedback_group_id', 'uuid', { sql: 'f.feedback_group_id' }),
+  column('created_at', 'timestamptz', { sql: 'f.created_at', required: true }),
+  column('modified_at', 'timestamptz', { sql: 'f.modified_at', required: true }),
 ]);

@@ -1,17 +1,28 @@
 import { parseJson } from '#lib/json';
 import { inTransaction, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import type {
-  ExportCursor,
-  ExportFile,
-  ExportIntent,
-  ExportProgress,
-  ExportProgressRecord,
-  ExportResource,
-  ExportState,
-  UnsettledQuery,
+import {
+  type ExportCursor,
+  type ExportFile,
+  type ExportIntent,
+  type ExportProgress,
+  type ExportProgressRecord,
+  type ExportResource,
+  type ExportState,
+  StaleAttemptError,
+  type UnsettledQuery,
 } from './export-progress.js';
-import { StaleAttemptError } from './stale-attempt-error.js';
+
+/**
+ * Removes fences of exports that were not used for a week. An export takes 72 hours at most and an attempt
+ * four, and once the controller has ended a cancelled export the row of each of its runs rejects late
+ * attempts.
+ */
+export async function tidyFences(pool: Queryable): Promise<void> {
+  await pool.query(`DELETE FROM export_fences f WHERE updated_at < now() - interval '7 days'
+    AND NOT EXISTS (SELECT FROM export_progress p
+      WHERE p.export_uid = f.export_uid AND p.state IN ('running', 'failed', 'held'))`);
+}
 
 type TextRow = Readonly<Record<string, string | null>>;
 

@@ -1,4 +1,79 @@
-import type { Instant } from '#lib/time';
+import { TerminalError } from '#lib/errors';
+import { type Instant, parseInstant } from '#lib/time';
+
+/** A finished object and the cursor after its last row. */
+export interface FinishedFile {
+  readonly file: ExportFile;
+  readonly cursor: ExportCursor;
+}
+
+/**
+ * The object that an intent names, if the store has it: undefined for one that another wrote, or that is not
+ * the whole file.
+ */
+export function finishedFile(
+  intent: ExportIntent,
+  found: { readonly size: number; readonly etag: string; readonly mark?: string } | undefined,
+): FinishedFile | undefined {
+  const { resource, part, key, mark, rows, bytes, sha256, upTo, from } = intent;
+  if (mark === undefined || rows === undefined || bytes === undefined || !upTo) return undefined;
+  if (found?.mark !== mark || found.size !== bytes) return undefined;
+  const maxStartTime = parseInstant(upTo.startTime, { zone: 'required' });
+  if (maxStartTime === undefined) return undefined;
+  const minStartTime = from === undefined ? undefined : parseInstant(from, { zone: 'required' });
+  return {
+    file: {
+      part,
+      key,
+      rows,
+      bytes,
+      etag: found.etag,
+      maxStartTime,
+      ...(resource === undefined ? {} : { resource }),
+      ...(sha256 === undefined ? {} : { sha256 }),
+      ...(minStartTime === undefined ? {} : { minStartTime }),
+    },
+    cursor: { startTime: maxStartTime, id: upTo.id, traceId: upTo.traceId },
+  };
+}
+
+/** Progress of a run, for display. */
+export interface WrittenSoFar {
+  readonly rows: number;
+  readonly bytes: number;
+  /** Start time of the newest row; undefined before the first. */
+  readonly reached: Instant | undefined;
+}
+
+/**
+ * Rows and bytes in finished objects and, while an attempt runs, in the one that is being made. The latter is
+ * not surely stored: for a run that has ended, take the record's own numbers.
+ */
+export function writtenSoFar(record: ExportProgressRecord): WrittenSoFar {
+  const { rows, bytes, cursor, intent, state } = record;
+  const open = state === 'running' && intent ? openFile(intent) : undefined;
+  if (!open) return { rows, bytes, reached: cursor?.startTime };
+  const reached = parseInstant(open.startTime, { zone: 'required' }) ?? cursor?.startTime;
+  // rows are runs
+  const more = intent?.resource === 'feedback' ? 0 : open.rows;
+  return { rows: rows + more, bytes: bytes + open.bytes, reached };
+}
+
+/** A file that is whole but not completed yet has its final numbers instead. */
+function openFile({ soFar, rows, bytes, upTo }: ExportIntent): ExportIntent['soFar'] {
+  if (rows === undefined || bytes === undefined || !upTo) return soFar;
+  return { rows, bytes, startTime: upTo.startTime };
+}
+
+/** A write came from an attempt that is no longer the current one; its owner must stop and touch nothing more. */
+export class StaleAttemptError extends TerminalError {
+  constructor(runUid: string, attempt: number) {
+    super(
+      'StaleAttempt',
+      `attempt ${attempt} of export run ${runUid} is not in force any more; another one has taken over, or the run ended`,
+    );
+  }
+}
 
 /**
  * Position of the export: the last row that is surely in a finished object. All three members together order

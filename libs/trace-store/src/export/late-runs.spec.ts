@@ -7,9 +7,8 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { parseInstant, systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
-import { countLate } from './count-late.js';
-import type { ExportedWindow } from './export-counts.js';
-import type { ExportRead, ExportWindow } from './export-source.js';
+import { countLate } from './count-rows.js';
+import type { ExportedWindow, ExportRead, ExportWindow } from './export-source.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const log = createLogger('test', 'silent');

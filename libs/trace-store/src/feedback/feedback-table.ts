@@ -13,7 +13,7 @@ import { FEEDBACK_COLUMNS, readFeedback, storedScore, wordOf } from './feedback-
 import { joinFeedback } from './join-feedback.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
-import { upgradeTraces } from '../retention/upgrade-trace.js';
+import { upgradeTraces } from '../retention/project-tiers.js';
 import { storeFeedback } from './store-feedback.js';
 
 /** Limit of a list: a tenant may have any number. */

@@ -1,15 +1,102 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { PublicError } from '#lib/errors';
-import { inTransaction, type Connection, type Pool, type Queryable } from '#lib/postgres';
+import { type Connection, inTransaction, type Pool, type Queryable } from '#lib/postgres';
 import { deletedProjects } from '../project/project-deletions.js';
-import { FEEDBACK_LIMITS } from './feedback-limits.js';
-import { isSignedToken, makeToken } from './signed-token.js';
-import type {
-  FeedbackGrant,
-  FeedbackTokens,
-  MintedFeedbackToken,
-  NewFeedbackToken,
-} from './feedback-tokens.js';
+import { FEEDBACK_LIMITS } from './feedback-row.js';
+
+/** Leave to give feedback to one run, under one key of feedback, without an API key. */
+export interface NewFeedbackToken {
+  readonly runId: string;
+  readonly key: string;
+  /** JSON text: how to read the score. */
+  readonly config: string | undefined;
+  /** Id of the feedback that is given, which is replaced each time; undefined: each has an id of its own. */
+  readonly feedbackId: string | undefined;
+  /** Lifetime in seconds, by the clock of the database. */
+  readonly seconds: number;
+  readonly place: readonly (string | number)[];
+}
+
+/** A token as it is answered once. */
+interface MintedFeedbackToken {
+  readonly id: string;
+  readonly token: string;
+  readonly expiresAt: Date;
+}
+
+/** Permission that a token grants. */
+export interface FeedbackGrant {
+  readonly tenantId: string;
+  readonly runId: string;
+  /** The only project whose run it is for. */
+  readonly projectId: string | undefined;
+  readonly key: string;
+  readonly config: string | undefined;
+  readonly feedbackId: string | undefined;
+}
+
+/** Tokens are signed, and stored as hashes. */
+export interface FeedbackTokens {
+  /**
+   * @param onlyProject the one project whose runs the tokens are for
+   * @throws PublicError invalid when a run has too many, or the tenant for runs that have not arrived
+   */
+  mint(
+    tenantId: string,
+    tokens: readonly NewFeedbackToken[],
+    onlyProject?: string,
+  ): Promise<readonly MintedFeedbackToken[]>;
+  /** Tokens of a run that may still be used, oldest first, without the tokens themselves. */
+  list(
+    tenantId: string,
+    runId: string,
+    page: { readonly limit: number; readonly offset: number },
+    onlyProject?: string,
+  ): Promise<readonly Omit<MintedFeedbackToken, 'token'>[]>;
+  /**
+   * True when any store of this database made the token; its current state is not looked up.
+   * @param token a UUID
+   */
+  isSigned(token: string): Promise<boolean>;
+  /** Permission that a token grants; undefined for one that does not exist or has ended. */
+  find(token: string): Promise<FeedbackGrant | undefined>;
+}
+
+const BYTES = 16;
+/** Random bits come first, with version and variant of a UUID among them; the rest is their signature. */
+const RANDOM_BYTES = 8;
+/** Variant and the first bits of the signature share a byte. */
+const VARIANT = 0x80;
+const REST = 0x3f;
+
+/** The last eight bytes of the UUID of these random ones. */
+function signatureOf(random: Buffer, key: Buffer): Buffer {
+  const mac = createHmac('sha256', key)
+    .update(random)
+    .digest()
+    .subarray(0, BYTES - RANDOM_BYTES);
+  mac.writeUInt8((mac.readUInt8(0) & REST) | VARIANT, 0);
+  return mac;
+}
+
+/**
+ * A token that is a UUID, which the clients require: 60 random bits and the first 62 bits of their HMAC.
+ * Without the key 122 bits have to be guessed; with it, the token alone shows that it was signed.
+ */
+export function makeToken(key: Buffer): string {
+  const random = randomBytes(RANDOM_BYTES);
+  random.writeUInt8((random.readUInt8(6) & 0x0f) | 0x40, 6);
+  return Buffer.concat([random, signatureOf(random, key)])
+    .toString('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** True when a UUID was made with this key. */
+export function isSignedToken(token: string, key: Buffer): boolean {
+  const bytes = Buffer.from(token.replaceAll('-', ''), 'hex');
+  if (bytes.length !== BYTES) return false;
+  return timingSafeEqual(bytes.subarray(RANDOM_BYTES), signatureOf(bytes.subarray(0, RANDOM_BYTES), key));
+}
 
 /** Any number that no other lock of this database begins with. */
 const TOKENS_LOCK = 7_214_014;

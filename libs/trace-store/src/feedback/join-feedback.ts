@@ -1,7 +1,23 @@
-import type { Pool, Queryable } from '#lib/postgres';
+import type { Connection, Pool, Queryable } from '#lib/postgres';
 import { deletedProjects } from '../project/project-deletions.js';
-import { upgradeTraces } from '../retention/upgrade-trace.js';
-import { LONGEST_FEEDBACK_WAIT } from './feedback-limits.js';
+import { upgradeTraces } from '../retention/project-tiers.js';
+import { LONGEST_FEEDBACK_WAIT } from './feedback-row.js';
+import { removeEndedTokens } from './feedback-token-table.js';
+
+/** Removes feedback that waits for runs of deleted traces; that of stored runs is removed with them. */
+export async function removeWaitingFeedback(
+  client: Connection,
+  tenantId: string,
+  projectId: string,
+  traceIds: readonly string[],
+): Promise<void> {
+  await client.query(
+    `DELETE FROM feedback WHERE tenant_id = $1 AND waits_since IS NOT NULL
+      AND (run_id = ANY ($2::uuid[]) OR named_trace_id = ANY ($2::uuid[]))
+      AND (named_project_id IS NULL OR named_project_id = $3)`,
+    [tenantId, traceIds, projectId],
+  );
+}
 
 const AT_ONCE = 1_000;
 
@@ -44,7 +60,7 @@ export async function joinFeedback(pool: Pool, tenantId: string, runIds: readonl
 }
 
 /** The same for all tenants: completes the work of processes that ended before they looked. */
-export async function joinMissedFeedback(pool: Pool): Promise<void> {
+async function joinMissedFeedback(pool: Pool): Promise<void> {
   await joinAll(pool, JOIN_ANY, []);
 }
 
@@ -86,4 +102,10 @@ export async function dropOverdueFeedback(db: Queryable): Promise<readonly Overd
     runId: row.run_id,
     project: row.named_project_id === null ? undefined : { kind: 'id', id: row.named_project_id },
   }));
+}
+
+/** Completes the work of processes that ended early, and removes tokens that have ended. */
+export async function tidyFeedback(pool: Pool): Promise<void> {
+  await joinMissedFeedback(pool);
+  await removeEndedTokens(pool);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
-import { projectFeedbackStats } from './project-feedback-stats.js';
+import { projectFeedbackStats } from './feedback-stats.js';
 
 const TENANT = randomUUID();
 const KIB = 1024;

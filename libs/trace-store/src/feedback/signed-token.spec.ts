@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { isSignedToken, makeToken } from './signed-token.js';
+import { isSignedToken, makeToken } from './feedback-token-table.js';
 
 const KEY = randomBytes(32);
 

@@ -2,10 +2,16 @@ import { PublicError, type FieldProblem } from '#lib/errors';
 import { type Connection, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
 import { deletedProjects } from '../project/project-deletions.js';
-import { FEEDBACK_LIMITS } from './feedback-limits.js';
+import {
+  FEEDBACK_COLUMNS,
+  FEEDBACK_LIMITS,
+  readFeedback,
+  sourceType,
+  storedScore,
+  wordOf,
+} from './feedback-row.js';
 import { findPlaces, findRoots } from '../run/run-keys.js';
 import type { NewFeedback, OwnedProject, StoredFeedback } from './feedback.js';
-import { FEEDBACK_COLUMNS, readFeedback, sourceType, storedScore, wordOf } from './feedback-row.js';
 
 /** Sender of feedback; see `Feedbacks`. */
 interface FeedbackSender {

@@ -1,11 +1,185 @@
-import type { Comparison, Filter, RunField } from '#lib/filter-language';
-import { compareSql, type FieldSql } from './compare-sql.js';
-import { FENCE, FILTER_TABLES } from './filter-tables.js';
-import { pairSql } from './pair-sql.js';
-import { beginning, metadataSql, payloadSql } from './payload-sql.js';
-import { searchSql } from './search-sql.js';
-import type { SqlValues } from './sql-values.js';
+import {
+  type Comparison,
+  fieldRow,
+  type Filter,
+  jsonSearch,
+  type Operand,
+  type PairCondition,
+  type PairFamily,
+  type PairField,
+  type RunField,
+  type SearchField,
+} from '#lib/filter-language';
+import { formatInstant } from '#lib/time';
 import { isTotalColumn, shownTotalSql } from '../run/trace-totals.js';
+import {
+  beginning,
+  FENCE,
+  FILTER_TABLES,
+  IS_READABLE,
+  METADATA,
+  metadataSql,
+  payloadSql,
+  smallPayload,
+} from './payload-sql.js';
+import type { SqlType, SqlValues } from './sql-values.js';
+
+/** Location of the value of a field: SQL over its row, and its type there. */
+interface FieldSql {
+  readonly sql: string;
+  readonly type: SqlType | 'boolean';
+}
+
+const ORDER = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+/** A value as the text that Postgres casts to its type. */
+function textOf(field: RunField | PairField, operand: Operand): string {
+  if (typeof operand !== 'bigint') return String(operand);
+  return fieldRow(field).type === 'duration' ? `${operand} microseconds` : formatInstant(operand);
+}
+
+/** A list as the text of a Postgres array: every item in quotes. */
+function arrayText(items: readonly string[]): string {
+  return `{${items.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+}
+
+/** A comparison of a field with a value. Unknown counts as false; `neq` with a missing value is true. */
+function compareSql(
+  { field, operator, values }: Comparison<RunField | PairField>,
+  { sql, type }: FieldSql,
+  out: SqlValues,
+): string {
+  const [value = null] = values;
+  if (value === null && operator !== 'in') return `${sql} IS ${operator === 'neq' ? 'NOT NULL' : 'NULL'}`;
+  if (type === 'boolean') return (operator === 'eq') === (value === true) ? sql : `NOT ${sql}`;
+  const text = textOf(field, value);
+  switch (operator) {
+    case 'eq':
+      return `${sql} = ${out.bind(type, text)}`;
+    case 'neq':
+      return `${sql} IS DISTINCT FROM ${out.bind(type, text)}`;
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return `${sql} ${ORDER[operator]} ${out.bind(type, text)}`;
+    case 'in':
+      return `${sql} = ANY (${out.bind(`${type}[]`, arrayText(values.map((item) => textOf(field, item))))})`;
+    case 'like':
+      return `${sql} LIKE ${out.bind(type, text)} ESCAPE ''`;
+    default:
+      return operator satisfies never;
+  }
+}
+
+const KEY: FieldSql = { sql: 'x.key', type: 'text' };
+const VALUE: FieldSql = { sql: 'x.value', type: 'text' };
+
+const FIELD_SQL: Readonly<Record<PairField, FieldSql>> = {
+  metadata_key: KEY,
+  metadata_value: VALUE,
+  input_key: KEY,
+  input_value: VALUE,
+  output_key: KEY,
+  output_value: VALUE,
+  feedback_key: KEY,
+  feedback_score: { sql: 'x.score', type: 'float8' },
+  feedback_value: VALUE,
+  feedback_source: { sql: 'x.source', type: 'text' },
+};
+
+/** The payloads whose pairs are read from them. */
+const PAYLOADS = { input: 'inputs', output: 'outputs' } as const;
+
+/**
+ * SQL that is true when some pair `x` of the run in row `r` meets a condition. Pairs of metadata are
+ * partitioned by time; feedback is not, and may come before its run.
+ */
+function someSql(family: PairFamily, r: string, condition: string, fence: string): string {
+  if (family === 'input' || family === 'output')
+    return payloadSql(
+      r,
+      `EXISTS (SELECT FROM payload_pairs(${smallPayload(`p.${PAYLOADS[family]}`)}) x WHERE ${condition})`,
+    );
+  const ofRun = `x.tenant_id = ${r}.tenant_id AND x.project_id = ${r}.project_id AND x.run_id = ${r}.id AND x.trace_id = ${r}.trace_id`;
+  const source =
+    family === 'feedback'
+      ? `${FILTER_TABLES.feedback} x WHERE ${ofRun}`
+      : `${FILTER_TABLES.pairs} x WHERE ${ofRun} AND x.start_time = ${r}.start_time AND x.kind = ${METADATA}`;
+  return `EXISTS (SELECT FROM ${source} AND ${condition}${fence})`;
+}
+
+function pairConditionSql(condition: PairCondition, out: SqlValues): string {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return `(${condition.conditions.map((each) => pairConditionSql(each, out)).join(condition.kind === 'and' ? ' AND ' : ' OR ')})`;
+    case 'not':
+      return `((${pairConditionSql(condition.condition, out)}) IS NOT TRUE)`;
+    case 'compare':
+      return compareSql(condition, FIELD_SQL[condition.field], out);
+    default:
+      return condition satisfies never;
+  }
+}
+
+/**
+ * True when the condition names key and value: then their index, which includes the time, is the short way
+ * from either side.
+ */
+function isNamed(condition: PairCondition): boolean {
+  const conditions = condition.kind === 'and' ? condition.conditions : [condition];
+  const names = (ending: string) =>
+    conditions.some(
+      (each) => each.kind === 'compare' && each.operator === 'eq' && each.field.endsWith(ending),
+    );
+  return names('_key') && names('_value');
+}
+
+/** SQL that is true when some pair of the run in row `r` meets the condition. */
+function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
+  const isFree = !out.isCopy && family === 'metadata' && isNamed(condition);
+  return someSql(family, r, pairConditionSql(condition, out), isFree ? '' : ` ${FENCE}`);
+}
+
+/** The pattern of texts that contain this one. */
+function containing(text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+}
+
+type Payload = 'error' | 'inputs' | 'outputs' | 'metadata';
+
+/**
+ * Metadata are a part of `extra`, and the rest of it is not searched. An `extra` that Postgres cannot take
+ * apart (it holds a NUL) is searched as a whole. Only the beginning of each payload is read.
+ */
+const SEARCHED_METADATA = `CASE WHEN ${IS_READABLE} THEN (p.extra::json -> 'metadata')::text ELSE ${beginning('p.extra')} END`;
+
+function inPayload(field: Payload, text: string, out: SqlValues): string {
+  if (field === 'error') return `${beginning('p.error')} ILIKE ${out.bind('text', containing(text))}`;
+  const wanted = jsonSearch(text);
+  const has = (json: string): string =>
+    wanted.kind === 'text'
+      ? `${json} ILIKE ${out.bind('text', containing(wanted.text))}`
+      : `lower(${json}) ~ ${out.bind('text', wanted.pattern)}`;
+  if (field === 'metadata') return `(${has(beginning('p.extra'))} AND ${has(SEARCHED_METADATA)})`;
+  return has(beginning(`p.${field}`));
+}
+
+/** SQL that is true when a text occurs in one of the fields of the run in row `r`, ignoring case. */
+function searchSql(fields: readonly SearchField[], text: string, r: string, out: SqlValues): string {
+  // bound only when it is used: Postgres infers no type for an unused parameter
+  const plain = () => out.bind('text', containing(text));
+  const found: string[] = [];
+  const payloads: string[] = [];
+  for (const field of fields)
+    if (field === 'name') found.push(`${r}.name ILIKE ${plain()}`);
+    else if (field === 'tags')
+      found.push(`EXISTS (SELECT FROM unnest(${r}.tags) AS g WHERE g ILIKE ${plain()})`);
+    else payloads.push(inPayload(field, text, out));
+  if (payloads.length > 0) found.push(payloadSql(r, `(${payloads.join(' OR ')})`));
+  return `(${found.join(' OR ')})`;
+}
 
 /** The fields that are columns, by the columns of `runs`. */
 const COLUMN_TYPE: Readonly<

@@ -1,5 +1,6 @@
-import type { Queryable } from '#lib/postgres';
-import { type Instant, formatInstant, parseInstant } from '#lib/time';
+import type { Connection, Queryable } from '#lib/postgres';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import type { WaitingPatch } from './waiting-patches.js';
 
 /** Time for which data of deleted traces is refused: longer than any upload takes, and than updates wait. */
 const KEPT = '7 days';
@@ -67,7 +68,7 @@ export function erasedSql(traceIds: string, threadIds: string): string {
 }
 
 /** The caller holds the tenant's lock, so that no deletion begins meanwhile. */
-export async function findErasedTraces(
+async function findErasedTraces(
   db: Queryable,
   tenantId: string,
   traceIds: readonly string[],
@@ -167,5 +168,24 @@ export async function releaseErasure(
 export async function forgetOldErasures(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM trace_erasures WHERE is_done AND erased_at < clock_timestamp() - interval '${KEPT}'`,
+  );
+}
+
+/**
+ * Updates of unknown runs that may wait. One that may reach any project is not known to be of a deleted trace: it ends
+ * by age.
+ */
+export async function patchesWithoutErased<T extends WaitingPatch>(
+  client: Connection,
+  tenantId: string,
+  patches: readonly T[],
+): Promise<readonly T[]> {
+  const traceOf = ({ traceId, runId }: T): string => traceId ?? runId;
+  const owned = patches.filter(({ projectId }) => projectId !== undefined);
+  if (owned.length === 0) return patches;
+  const erased = await findErasedTraces(client, tenantId, owned.map(traceOf));
+  return patches.filter(
+    (patch) =>
+      patch.projectId === undefined || !erased.has({ projectId: patch.projectId, traceId: traceOf(patch) }),
   );
 }

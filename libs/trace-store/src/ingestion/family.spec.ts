@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import type { RunChange } from '../wire/run-change.js';
+import type { RunChange } from '../wire/run-operation.js';
 import { Family } from './family.js';
 import type { RunGroup } from './run-group.js';
 

@@ -1,37 +1,39 @@
 import { copyIn, inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { databaseNow } from '../database-now.js';
-import { lookUpArriving } from './arriving-runs.js';
+import { databaseNow } from '../limited-read.js';
+import { LeftRunsError, lookUpArriving, lookUpMet } from './met-runs.js';
 import type { DayPartitions } from './day-partitions.js';
 import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
 import { Gathering } from './gathering.js';
-import { disjointOf, type IngestRequest, readRequest, weightOf } from './ingest-request.js';
-import { LeftRunsError } from './left-runs-error.js';
-import { lookUpMet } from './met-runs.js';
+import {
+  disjointOf,
+  type IngestRequest,
+  type IngestResult,
+  readRequest,
+  weightOf,
+} from './ingest-request.js';
 import { resultOf, type Unstored } from './request-result.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import { RunPlacer } from '../placement/run-placer.js';
 import { type MadeRun, settleTops } from '../placement/trace-tops.js';
 import { addUnplaced } from '../placement/unplaced-runs.js';
-import { upgradeTraces } from '../retention/upgrade-trace.js';
+import { type ProjectTiers, upgradeTraces } from '../retention/project-tiers.js';
 import { storeFeedback } from '../feedback/store-feedback.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
-import { TooManyProjectsError } from '../project/too-many-projects-error.js';
+import { TooManyProjectsError } from '../project/project.js';
 import { MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import { buildRun, firstOf, opensRun, startOf, type ParsedOperation, type RunGroup } from './run-group.js';
 import { claimPlaces, findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
-import type { ProjectTiers } from '../retention/project-tiers.js';
 import type { RunPricing } from '../price/run-pricing.js';
 import type { RunRemover } from '../run/remove-runs.js';
 import { newRunRows, type ParentRow, selectParents } from '../run/run-table.js';
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace } from '../run/stored-run.js';
 import { newPairRows } from '../run/run-pairs.js';
-import { metadataPairs } from './metadata-pairs.js';
-import type { IngestResult } from './ingest-result.js';
+import { metadataPairs } from './scalar-pairs.js';
 import { OwnProject } from './own-project.js';
 import { newSumsRows } from '../statistics/run-statistics-table.js';
 import { TotalsChange } from '../run/trace-totals.js';
@@ -44,7 +46,7 @@ import {
   erasureLock,
   type WaitingRoom,
 } from './waiting-patches.js';
-import { patchesWithoutErased } from './without-erased.js';
+import { patchesWithoutErased } from './erased-traces.js';
 
 /** A row found no partition: its day was dropped since it was looked up. */
 const NO_PARTITION = '23514';

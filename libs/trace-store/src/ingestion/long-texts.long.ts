@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { inTurns, type JsonWalk } from '#lib/json';
 import { parseExample } from '../dataset/parse-example.js';
 import { parseOperation } from '../wire/parse-operation.js';
-import { PAYLOAD_FIELDS } from '../run/payload-field.js';
+import { PAYLOAD_FIELDS } from '../run/stored-run.js';
 import { splitBatch } from '../wire/split-batch.js';
 
 const BYTES = 8 << 20;

@@ -3,8 +3,8 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { atOnce } from '#lib/json';
 import { newPairRows } from '../run/run-pairs.js';
 import { parseOperation } from '../wire/parse-operation.js';
-import type { RunChange } from '../wire/run-change.js';
-import { metadataPairs } from './metadata-pairs.js';
+import type { RunChange } from '../wire/run-operation.js';
+import { metadataPairs } from './scalar-pairs.js';
 
 function changeWith(extra: string, kind: 'post' | 'patch' = 'post'): RunChange {
   const run = Buffer.from('{"name":"n","run_type":"llm"}');

@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace } from '../run/stored-run.js';
 import type { RunGroup } from './run-group.js';
 
 /** The one project that a sender may write into. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Instant, parseInstant } from '#lib/time';
-import { partitionRange, rangeOfName, rangeSuffix } from './partition-range.js';
+import { partitionRange, rangeOfName, rangeSuffix } from './day-partitions.js';
 
 const at = (date: string): Instant => parseInstant(`${date}T00:00:00Z`, { zone: 'required' }) ?? 0n;
 const named = (name: string) => {

@@ -1,21 +1,19 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
-import { eachStep } from '../each-step.js';
+import { eachStep } from '../limited-read.js';
 import { joinFeedback } from '../feedback/join-feedback.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import { replacePairs } from '../run/run-pairs.js';
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace, RunRow } from '../run/stored-run.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
-import type { RunRow } from '../run/stored-run.js';
 import type { RunPricing } from '../price/run-pricing.js';
 import { recordChange } from '../statistics/run-statistics-table.js';
 import { TotalsChange } from '../run/trace-totals.js';
 import type { OwnProject } from './own-project.js';
-import { metadataPairs } from './metadata-pairs.js';
-import { parseWaiting } from './parse-batch.js';
-import { refuseLeftRuns } from './left-runs-error.js';
+import { metadataPairs } from './scalar-pairs.js';
+import { parseWaiting } from './ingest-request.js';
+import { lookUpMet, type MetRuns, refuseLeftRuns } from './met-runs.js';
 import { changeRun, groupByRun, type RunGroup } from './run-group.js';
-import { lookUpMet, type MetRuns } from './met-runs.js';
 import { findMissed, findWaitingAt, removeWaiting } from './waiting-patches.js';
 
 /** Stored runs that are held in memory at once: an update of a few bytes may change a run of a hundred thousand. */

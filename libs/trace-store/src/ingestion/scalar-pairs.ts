@@ -8,13 +8,15 @@ import {
   QUOTE,
   skipSpace,
 } from '#lib/json';
+import type { PairsToRead } from '../run/run-pairs.js';
+import type { RunChange } from '../wire/run-operation.js';
 
 /** Pairs that are taken from one value. */
 const MAX_PAIRS = 100;
 /** Characters of a value; a key that is longer has no pair. */
 const MAX_CHARS = 250;
 /** Bytes that are searched; text after them is ignored, since a conversation may be megabytes long. */
-export const MAX_PAIRS_BYTES = 65_536;
+const MAX_PAIRS_BYTES = 65_536;
 /** An escape takes six bytes for a character. */
 const MAX_VALUE_BYTES = MAX_CHARS * 6;
 
@@ -161,4 +163,16 @@ function unescaped(raw: string): string {
     } else text += ESCAPED[raw[at] ?? ''] ?? raw[at] ?? '';
   }
   return text;
+}
+
+/**
+ * The pairs of a run's metadata, from the change whose `extra` is stored: `extra` was walked through when it was parsed, and
+ * may be as long as a body.
+ */
+export function metadataPairs(changes: readonly RunChange[], extra: Buffer | undefined): PairsToRead {
+  const metadata = extra && changes.find(({ payloads }) => payloads.extra === extra)?.metadata;
+  return {
+    bytes: Math.min(metadata?.length ?? 0, MAX_PAIRS_BYTES),
+    read: () => (metadata ? scalarPairs(metadata) : []),
+  };
 }

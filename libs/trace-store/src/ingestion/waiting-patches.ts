@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { atOnce, type ByteRange, CLOSE_OBJECT, eachMember, JsonSyntaxError, skipSpace } from '#lib/json';
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { runKey } from '../run/run-keys.js';
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace } from '../run/stored-run.js';
 import { parseOperation } from '../wire/parse-operation.js';
-import type { ProjectReference } from '../project/project-reference.js';
+import type { ProjectReference } from '../project/project.js';
 import type { RunOperation } from '../wire/run-operation.js';
 
 /** An update whose create has not come yet. */

@@ -1,44 +1,51 @@
-import { agedFences } from './aged-fences.js';
+import {
+  agedFences,
+  exportArchive,
+  exportContinuations,
+  exportFences,
+  exportMarks,
+  exportsByProgress,
+  heldExports,
+  marksOfCluster,
+  revisionArchive,
+  smallArchiveRecords,
+} from './export-tables.js';
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
-import { attachmentTables } from './attachment-tables.js';
-import { erasureClaims } from './erasure-claims.js';
-import { exampleAttachments } from './example-attachments.js';
-import { exportArchive } from './export-archive.js';
-import { exportFences } from './export-fences.js';
-import { exportsByProgress } from './exports-by-progress.js';
-import { exportContinuations } from './export-continuations.js';
-import { examplePayloads } from './example-payloads.js';
-import { feedbackConfigs } from './feedback-configs.js';
-import { feedbackExports } from './feedback-exports.js';
-import { feedbackMembers } from './feedback-members.js';
-import { feedbackStats } from './feedback-stats.js';
-import { datasetTables } from './datasets.js';
-import { feedbackTokens } from './feedback-tokens.js';
-import { exportMarks } from './export-marks.js';
-import { ingestProblemTables } from './ingest-problem-tables.js';
-import { listedVersions } from './listed-versions.js';
-import { modelPrices } from './model-prices.js';
+import {
+  attachmentTables,
+  datasetTables,
+  exampleAttachments,
+  examplePayloads,
+  listedVersions,
+} from './dataset-tables.js';
+import {
+  erasureClaims,
+  ingestProblemTables,
+  projectDeletions,
+  runKeysByTrace,
+  shortlivedRuns,
+  threadsByTime,
+  traceErasures,
+  traceRetention,
+  traceShares,
+  traceTables,
+  traceTops,
+  unplacedRuns,
+  waitingByProject,
+} from './trace-tables.js';
+import {
+  feedbackConfigs,
+  feedbackExports,
+  feedbackMembers,
+  feedbackStats,
+  feedbackTokens,
+  signedFeedbackTokens,
+} from './feedback-tables.js';
+import { modelPrices, priceApplications, runPrices } from './price-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
-import { priceApplications } from './price-applications.js';
-import { runPrices } from './run-prices.js';
-import { runStatistics, runStatisticsFilling } from './run-statistics.js';
-import { projectDeletions } from './project-deletions.js';
-import { runKeysByTrace, traceErasures } from './trace-erasures.js';
-import { traceShares } from './trace-shares.js';
-import { revisionArchive } from './revision-archive.js';
-import { smallArchiveRecords } from './small-archive-records.js';
-import { shortlivedRuns, traceRetention } from './trace-retention.js';
-import { signedFeedbackTokens } from './signed-feedback-tokens.js';
-import { threadsByTime } from './threads-by-time.js';
-import { traceTops } from './trace-tops.js';
-import { traceTotals, traceTotalsFilling } from './trace-totals.js';
-import { traceTables } from './trace-tables.js';
-import { unplacedRuns } from './unplaced-runs.js';
-import { heldExports } from './held-exports.js';
+import { runStatistics, runStatisticsFilling, traceTotals, traceTotalsFilling } from './run-statistics.js';
 import { sourceArchives } from './source-archives.js';
-import { marksOfCluster } from './marks-of-cluster.js';
-import { waitingByProject } from './waiting-by-project.js';
 
 /**
  * All migrations in order; numbers without gaps. Tables of the control side are TypeORM's: a step of this

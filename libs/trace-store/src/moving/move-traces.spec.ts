@@ -5,8 +5,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
-import { moveTraces } from './move-traces.js';
-import { movedTables } from './moved-tables.js';
+import { movedTables, moveTraces } from './move-traces.js';
 
 const log = createLogger('test', 'silent');
 const [TENANT, OTHER, RUN] = [randomUUID(), randomUUID(), randomUUID()];

@@ -1,17 +1,97 @@
 import {
+  type Connection,
   copyAcross,
   inTransaction,
   openPool,
-  type Connection,
   type Pool,
   type Queryable,
 } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, MICROS_PER_DAY } from '#lib/time';
-import { DayPartitions } from '../ingestion/day-partitions.js';
-import { rangeOfName } from '../ingestion/partition-range.js';
-import { requireNoApi } from './require-no-api.js';
-import { type MovedTable, movedTables } from './moved-tables.js';
+import { DayPartitions, rangeOfName } from '../ingestion/day-partitions.js';
+
+/** A table with the columns that are copied. */
+interface MovedTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly hasTenant: boolean;
+  /** Columns with their types, of those that are not copied too: two databases of one schema have the same. */
+  readonly shape: string;
+}
+
+/**
+ * Tables whose rows mean nothing elsewhere: the applied migrations, the progress of attempts at exports, by
+ * uids of the API server that they belong to, and revisions, whose numbers begin anew in the place that their
+ * deployment is copied to.
+ */
+const LEFT: ReadonlySet<string> = new Set([
+  'schema_migrations',
+  'control_migrations',
+  'export_progress',
+  'export_files',
+  'export_fences',
+  'archived_revisions',
+]);
+
+/**
+ * Columns that the other database must fill by itself: marks of changes are its own transactions, and numbers of rows
+ * its own sequences.
+ */
+const OWN_COLUMNS: ReadonlySet<string> = new Set(['changed_in']);
+
+const TABLES = `SELECT c.relname AS name,
+    array_agg(a.attname::text ORDER BY a.attnum)
+      FILTER (WHERE a.attgenerated = '' AND a.attidentity = '') AS columns,
+    json_agg(json_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attname)::text AS shape,
+    (SELECT count(*)::int FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f') AS references
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+  GROUP BY c.oid, c.relname
+  ORDER BY 4, 1`;
+
+interface Row {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly shape: string;
+}
+
+/** The tables of a trace store whose rows are moved; those that others refer to come first. */
+export async function movedTables(database: Queryable): Promise<readonly MovedTable[]> {
+  const { rows } = await database.query<Row>(TABLES);
+  return rows
+    .filter(({ name }) => !LEFT.has(name))
+    .map(({ name, columns, shape }) => ({
+      name,
+      shape,
+      hasTenant: columns.includes('tenant_id'),
+      columns: columns.filter((column) => !OWN_COLUMNS.has(column)),
+    }));
+}
+
+/** Name of the sessions of a trace store in `pg_stat_activity`, so that a program can be told from others. */
+export function sessionName(program: string | undefined): string {
+  return program === undefined ? 'agentplane trace store' : `agentplane trace store of ${program}`;
+}
+
+/**
+ * Looks for sessions of an api in a database, by their name, which every role may read. An idle api closes
+ * its sessions after half a minute, and a pooler may show names of its own, so one that is not found may run
+ * all the same.
+ * @throws Error with the number of sessions
+ */
+async function requireNoApi(database: Pool): Promise<void> {
+  const { rows } = await database.query<{ name: string; sessions: number }>(
+    `SELECT current_database() AS name, count(*)::int AS sessions FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = $1`,
+    [sessionName('api')],
+  );
+  const [{ name, sessions } = { name: '', sessions: 0 }] = rows;
+  if (sessions === 0) return;
+  throw new Error(
+    `moving traces failed: an api has ${sessions} sessions in the database ${name}; scale it to 0, or stop it, and repeat`,
+  );
+}
 
 export interface MoveOptions {
   /** URI of the trace store that is read; nothing may write to it meanwhile. Secret. */

@@ -1,10 +1,9 @@
 import { type Connection, inTransaction, type Pool, type Queryable } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import { timesOfTraces } from '../query/key-times.js';
+import { timesOfTraces } from '../query/run-search.js';
 import { findPlaces, runKey } from '../run/run-keys.js';
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace, RunRow } from '../run/stored-run.js';
 import { markRoots, selectRuns } from '../run/run-table.js';
-import type { RunRow } from '../run/stored-run.js';
 import { recordChange } from '../statistics/run-statistics-table.js';
 
 /** A run that a batch has made. */

@@ -1,6 +1,6 @@
 import { type Connection, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, parseInstant } from '#lib/time';
-import type { RunPlace } from '../run/run-place.js';
+import type { RunPlace } from '../run/stored-run.js';
 
 /** A run of one tenant: within a trace its id is unique. */
 export interface RunOfTrace {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parseInstant } from '#lib/time';
-import { BUILT_IN_PRICES } from './built-in-prices.js';
+import { BUILT_IN_PRICES } from './price-lists.js';
 import { PriceBook } from './price-book.js';
 
 const IDS = ['b4ddde66-3d0d-8c3f-830f-20657f479726', '3209defb-a517-88cd-812e-b0fd152a7119'];

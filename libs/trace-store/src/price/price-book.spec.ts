@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { BUILT_IN_PRICES } from './built-in-prices.js';
-import { PriceBook } from './price-book.js';
-import { compilePattern, knownPattern } from './price-pattern.js';
+import { BUILT_IN_PRICES } from './price-lists.js';
+import { compilePattern, knownPattern, PriceBook } from './price-book.js';
 
 const modelOf = (model: string) => ({ model, modelMember: undefined, provider: undefined });
 

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { errorText } from '#lib/errors';
 import { isJsonObject, parseJson } from '#lib/json';
 import { parseInstant } from '#lib/time';
-import { parsePrice } from './decimal.js';
-import { DEFAULT_MEMBERS, type ModelPrice, type PriceDetails } from './model-price.js';
-import { tryPattern } from './price-pattern.js';
+import { DEFAULT_MEMBERS, type ModelPrice, parsePrice, type PriceDetails } from './model-price.js';
+import lists from './model-prices.json' with { type: 'json' };
+import { tryPattern } from './price-book.js';
 
 /** Members of a list that each of its models may state anew. */
 const SHARED = ['prefix', 'suffix', 'input_factors', 'sources', 'read_on'];
@@ -148,3 +148,6 @@ export async function readModelPrices(path: string): Promise<readonly ModelPrice
     throw new Error(`the prices of models in ${path} cannot be used: ${errorText(error)}`, { cause: error });
   }
 }
+
+/** List prices that the platform brings, in the order of their file. */
+export const BUILT_IN_PRICES = parsePriceLists(lists);

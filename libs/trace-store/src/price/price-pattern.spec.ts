@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { RE2JS } from 're2js';
-import { BUILT_IN_PRICES } from './built-in-prices.js';
-import { compilePattern, tryPattern } from './price-pattern.js';
+import { BUILT_IN_PRICES } from './price-lists.js';
+import { compilePattern, tryPattern } from './price-book.js';
 
 describe('a pattern of models', () => {
   it.each([

@@ -1,9 +1,14 @@
 import { isCall } from '../run/own-usage.js';
 import type { RunRow } from '../run/stored-run.js';
-import type { CostDetails, TokenDetails } from '../usage/usage-details.js';
-import { detailsOf } from '../usage/usage-details.js';
-import { costText, costUnits, plainText, priceUnits } from './decimal.js';
-import type { ModelPrice, PriceDetails } from './model-price.js';
+import { type CostDetails, detailsOf, type TokenDetails } from '../usage/usage-details.js';
+import {
+  costText,
+  costUnits,
+  type ModelPrice,
+  plainText,
+  type PriceDetails,
+  priceUnits,
+} from './model-price.js';
 import type { RunModel } from './price-book.js';
 
 /** Facts that a run is priced by. */

@@ -10,7 +10,7 @@ import {
   PRICE_LIMITS,
   type PriceDetails,
 } from './model-price.js';
-import { tryPattern } from './price-pattern.js';
+import { tryPattern } from './price-book.js';
 
 /** Any number that no other lock of this database begins with. */
 const LOCK = 7_214_021;

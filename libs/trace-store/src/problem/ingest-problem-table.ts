@@ -3,13 +3,141 @@ import { isUuid } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { deletedProjects } from '../project/project-deletions.js';
-import type { ProjectReference } from '../project/project-reference.js';
-import type { Projects } from '../project/project.js';
+import type { ProjectReference, Projects } from '../project/project.js';
 import { findPlaces } from '../run/run-keys.js';
-import type { IngestEvent, IngestEventKind } from './ingest-event.js';
-import type { IngestProblem, IngestProblemCount, IngestProblems } from './ingest-problems.js';
-import { LogShare } from './log-share.js';
-import type { CountedRefusal } from './refusal-line.js';
+import type { IngestEvent, IngestEventKind } from './ingest-report.js';
+
+/** One thing that was not stored as it came. */
+export interface IngestProblem {
+  readonly kind: IngestEventKind;
+  readonly type: string;
+  /** Undefined when no project could be found for it. */
+  readonly projectId: string | undefined;
+  readonly runId: string | undefined;
+  readonly member: string | undefined;
+  readonly message: string;
+  readonly seenAt: Date;
+}
+
+/** Number of times that something happened since the project exists. */
+export interface IngestProblemCount {
+  readonly kind: IngestEventKind;
+  readonly type: string;
+  readonly count: number;
+  readonly firstSeenAt: Date;
+  readonly lastSeenAt: Date;
+}
+
+/** Data that ingestion did not store as it came: all of it counted, the newest of each project in words. */
+export interface IngestProblems {
+  /**
+   * Keeps that a request was refused of which no run could be read.
+   * @param own name of the one project that its sender may write into
+   */
+  refuse(tenantId: string, why: Pick<IngestProblem, 'type' | 'message'>, own?: string): Promise<void>;
+  /**
+   * Newest first.
+   * @param options.projectId of one project; absent: of the tenant, also of runs without a project
+   */
+  list(
+    tenantId: string,
+    options: { readonly projectId?: string; readonly limit: number },
+  ): Promise<{ readonly counts: readonly IngestProblemCount[]; readonly recent: readonly IngestProblem[] }>;
+}
+
+const LINES = 20;
+const WINDOW_MS = 10_000;
+
+/** Bounds lines of one kind in the log: a sender of ten thousand wrong runs must not push out everything else. */
+class LogShare {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  #endsMs = 0;
+  #left = 0;
+  #passedOver = 0;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+  }
+
+  /**
+   * @returns the number of lines that were dropped since the last one; undefined when this one is dropped,
+   * too
+   */
+  take(): { readonly passedOver: number } | undefined {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs >= this.#endsMs) [this.#endsMs, this.#left] = [nowMs + WINDOW_MS, LINES];
+    if (this.#left === 0) {
+      this.#passedOver++;
+      return undefined;
+    }
+    this.#left--;
+    const passedOver = this.#passedOver;
+    this.#passedOver = 0;
+    return { passedOver };
+  }
+}
+
+type Refusal = Pick<IngestProblem, 'type' | 'message'>;
+
+/** A refusal, and how often it happened. */
+type CountedRefusal = Refusal & { readonly times: number };
+
+/** Refusals of one sender that are written together. */
+interface Collected {
+  readonly refusals: CountedRefusal[];
+  readonly written: Promise<void>;
+}
+
+/** Number of the newest refusals that are kept apart; of the others only the counts are kept. */
+const TOLD_APART = 100;
+
+/**
+ * Writes the refusals of a tenant one batch at a time: all of them change the same row, and each would hold a
+ * connection while it waits for the one before. Refusals that come meanwhile are batched.
+ */
+export class RefusalLine {
+  readonly #collecting = new Map<string, Collected>();
+  /** The last set of each tenant, until it is written. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** @param write must not fail */
+  constructor(
+    private readonly write: (
+      tenantId: string,
+      refusals: readonly CountedRefusal[],
+      own: string | undefined,
+    ) => Promise<void>,
+  ) {}
+
+  /** Done when it is written. */
+  add(tenantId: string, refusal: Refusal, own: string | undefined): Promise<void> {
+    const sender = JSON.stringify([tenantId, own]);
+    const { refusals, written } = this.#collecting.get(sender) ?? this.#open(tenantId, sender, own);
+    const { type, message } = refusal;
+    const same = refusals.findIndex((one) => one.type === type && one.message === message);
+    const at =
+      same < 0 && refusals.length >= TOLD_APART ? refusals.findIndex((one) => one.type === type) : same;
+    const [before] = at < 0 ? [] : refusals.splice(at, 1);
+    refusals.push({ type, message, times: (before?.times ?? 0) + 1 });
+    return written;
+  }
+
+  #open(tenantId: string, sender: string, own: string | undefined): Collected {
+    const refusals: CountedRefusal[] = [];
+    const written = (this.#last.get(tenantId) ?? Promise.resolve())
+      .then(() => {
+        this.#collecting.delete(sender);
+        return this.write(tenantId, refusals, own);
+      })
+      .finally(() => {
+        if (this.#last.get(tenantId) === written) this.#last.delete(tenantId);
+      });
+    this.#last.set(tenantId, written);
+    const collected = { refusals, written };
+    this.#collecting.set(sender, collected);
+    return collected;
+  }
+}
 
 /** Newest problems of a project that are kept. */
 const KEPT = 100;

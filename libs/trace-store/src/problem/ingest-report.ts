@@ -1,8 +1,24 @@
 import type { FieldProblem } from '#lib/errors';
-import type { ProjectReference } from '../project/project-reference.js';
-import type { MemberNote } from '../wire/member-note.js';
+import type { ProjectReference } from '../project/project.js';
+import type { MemberNote } from '../wire/member-reader.js';
 import type { LeftOut } from '../wire/run-operation.js';
-import type { IngestEvent } from './ingest-event.js';
+
+/** Refused: the run was not stored. Mended: it was, with a member changed. Dropped: without a member. */
+export type IngestEventKind = 'refused' | 'mended' | 'dropped';
+
+/** Something that was not stored as it came. */
+export interface IngestEvent {
+  readonly kind: IngestEventKind;
+  /** A stable word. */
+  readonly type: string;
+  readonly runId?: string | undefined;
+  /** Undefined when the operation names none: it is that of the run, if there is one. */
+  readonly project?: ProjectReference | undefined;
+  readonly member?: string | undefined;
+  readonly message: string;
+  /** Number of events like this one that it represents. */
+  readonly times: number;
+}
 
 /** A broken client must not fill memory with its own problems. */
 const MAX_EVENTS = 1_000;

@@ -1,7 +1,6 @@
 import type { Clock } from '#lib/time';
-import type { ProjectReference } from './project-reference.js';
+import { type ProjectReference, TooManyProjectsError } from './project.js';
 import type { ProjectTable } from './project-table.js';
-import { TooManyProjectsError } from './too-many-projects-error.js';
 
 /** Project of runs that name none. */
 export const DEFAULT_PROJECT: ProjectReference = { kind: 'name', name: 'default' };

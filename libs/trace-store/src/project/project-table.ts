@@ -3,13 +3,18 @@ import { PublicError } from '#lib/errors';
 import { isJsonObject, jsonContains, type JsonObject, parseJson } from '#lib/json';
 import { type Queryable, sqlState } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
-import type { ControlTables } from '../control/control-tables.js';
-import { takeLimitLock } from '../control/limit-lock.js';
+import { type ControlTables, takeLimitLock } from '../control/control-tables.js';
 import { findDeletion, forgetDeletion, isBeingDeleted, recordDeletion } from './project-deletions.js';
 import type { ProjectEntity } from './project-entity.js';
-import type { ProjectReference } from './project-reference.js';
-import type { NewProjectDetails, Project, ProjectDetails, Projects, ProjectSearch } from './project.js';
-import { TooManyProjectsError } from './too-many-projects-error.js';
+import {
+  type NewProjectDetails,
+  type Project,
+  type ProjectDetails,
+  type ProjectReference,
+  type Projects,
+  type ProjectSearch,
+  TooManyProjectsError,
+} from './project.js';
 
 type NewProject = NewProjectDetails & {
   readonly tenantId: string;

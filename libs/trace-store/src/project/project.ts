@@ -1,5 +1,28 @@
+import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
-import type { ProjectReference } from './project-reference.js';
+
+/** Project that a run belongs to; without one it is the project `default`. */
+export type ProjectReference =
+  { readonly kind: 'id'; readonly id: string } | { readonly kind: 'name'; readonly name: string };
+
+/** A tenant has as many projects as it may. */
+export class TooManyProjectsError extends PublicError {
+  readonly #max: number;
+
+  constructor(name: string, max: number) {
+    super(
+      'forbidden',
+      `creating the project ${name} failed: the workspace has ${max} projects, the most that it may; delete some`,
+    );
+    this.name = 'TooManyProjectsError';
+    this.#max = max;
+  }
+
+  /** The same of another project. */
+  of(name: string): TooManyProjectsError {
+    return new TooManyProjectsError(name, this.#max);
+  }
+}
 
 /** A tracing project, `session` on the wire. */
 export interface Project {

@@ -6,14 +6,21 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { readMarkedRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
-import { type KeyTimes, timesOfNamed, within } from './key-times.js';
-import { keyConditions, Parameters, runConditions, timeConditions } from './run-conditions.js';
-import { withChildren } from './with-children.js';
-import { withInterrupted } from './with-interrupted.js';
-import { withTotals } from './with-totals.js';
+import {
+  keyConditions,
+  type KeyTimes,
+  Parameters,
+  runConditions,
+  type RunPage,
+  type RunPageOptions,
+  type RunSearch,
+  timeConditions,
+  timesOfNamed,
+  within,
+} from './run-search.js';
+import { withChildren, withInterrupted, withTotals } from './find-run.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { findRoots } from '../run/run-keys.js';
-import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
 /** Time limit of a page: a condition that no index serves may read every run of a project. */
 const LIMIT: ReadLimit = {

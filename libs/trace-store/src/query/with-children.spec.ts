@@ -7,7 +7,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type StoredRun } from '../index.js';
-import { withChildren } from './with-children.js';
+import { withChildren } from './find-run.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();

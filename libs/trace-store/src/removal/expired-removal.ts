@@ -1,15 +1,112 @@
 import { errorText } from '#lib/errors';
-import { type Connection, type Pool, postgresTrouble, type Queryable, textTypes } from '#lib/postgres';
+import {
+  type Connection,
+  inTransaction,
+  type Pool,
+  postgresTrouble,
+  type Queryable,
+  sqlState,
+  textTypes,
+} from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
-import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import { claimRetention, endRetentionTurn, tenantsDue, type TurnEnd } from '../retention/retention-table.js';
-import type { RetentionBounds } from '../retention/retention.js';
+import { dayOf, formatInstant, type Instant, parseInstant } from '#lib/time';
+import type { TenantWork } from '../in-turns.js';
+import {
+  DAY_TABLES,
+  type DayRange,
+  PARTITIONS_LOCK,
+  rangeOfName,
+  rangeSuffix,
+  RECENT,
+} from '../ingestion/day-partitions.js';
+import { databaseNow } from '../limited-read.js';
+import {
+  claimRetention,
+  endRetentionTurn,
+  type RetentionBounds,
+  tenantsDue,
+  type TurnEnd,
+} from '../retention/retention-table.js';
 import type { TraceTier } from '../retention/trace-tier.js';
 import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import { findPlaces } from '../run/run-keys.js';
-import { timeBounds, type RunPlace } from '../run/run-place.js';
-import { listDays } from './list-days.js';
-import type { TenantWork } from '../rounds/tenant-rounds.js';
+import { type RunPlace, timeBounds } from '../run/stored-run.js';
+
+/** Days that share a partition of runs; open at an end that is undefined. */
+export interface PartitionDays {
+  readonly from: Instant | undefined;
+  /** Exclusive. */
+  readonly to: Instant | undefined;
+}
+
+const BEFORE_1970 = 'runs_before_1970';
+const YEAR_1970: Instant = 0n;
+const YEAR_2100: Instant = 4_102_444_800_000_000n;
+
+/** The days of all partitions, the oldest first. */
+async function listDays(db: Queryable): Promise<readonly PartitionDays[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'runs'::regclass`,
+  );
+  const days = rows.map(
+    ({ name }): PartitionDays =>
+      rangeOfName(name) ??
+      (name === BEFORE_1970 ? { from: undefined, to: YEAR_1970 } : { from: YEAR_2100, to: undefined }),
+  );
+  return days.sort((one, other) => ((one.from ?? -1n) < (other.from ?? -1n) ? -1 : 1));
+}
+
+/** SQLSTATE of a lock that was waited for too long, and of two that wait for one another. */
+const IN_USE = new Set(['55P03', '40P01']);
+
+/**
+ * Drops the partitions of past days whose runs were all removed: their files and indexes are removed, and
+ * statements no longer look into them. The lock blocks all others, so the wait for it is limited to half a
+ * second, less than Postgres takes to break a deadlock: other parties of one continue. A table in use is left
+ * for later.
+ */
+export async function dropEmptyDays(pool: Pool, log: Logger): Promise<void> {
+  const past = dayOf(await databaseNow(pool)) - RECENT;
+  for (const { from, to } of await listDays(pool)) {
+    if (from === undefined || to === undefined || to > past || !(await isEmpty(pool, { from, to }))) continue;
+    try {
+      const isDropped = await inTransaction(pool, (client) => dropIfEmpty(client, { from, to }));
+      if (isDropped)
+        log.info({ days: rangeSuffix({ from, to }) }, 'dropped the partitions of days without runs');
+    } catch (error) {
+      if (!IN_USE.has(sqlState(error) ?? '')) throw error;
+      log.info(
+        { days: rangeSuffix({ from, to }) },
+        'partitions of days without runs are in use; dropping them later',
+      );
+      return;
+    }
+  }
+}
+
+async function isEmpty(pool: Pool, { from, to }: DayRange): Promise<boolean> {
+  const { rows } = await pool.query<{ is_empty: boolean }>(
+    'SELECT NOT EXISTS (SELECT FROM runs WHERE start_time >= $1 AND start_time < $2) AS is_empty',
+    [formatInstant(from), formatInstant(to)],
+  );
+  return rows[0]?.is_empty ?? false;
+}
+
+/** @returns false when a run arrived meanwhile */
+async function dropIfEmpty(client: Connection, days: DayRange): Promise<boolean> {
+  await client.query(`SET LOCAL lock_timeout = '500ms'; SELECT pg_advisory_xact_lock(${PARTITIONS_LOCK})`);
+  await client.query(
+    `LOCK TABLE ${DAY_TABLES.map((name) => `ONLY ${name}`).join()} IN ACCESS EXCLUSIVE MODE`,
+  );
+  const partitions = DAY_TABLES.map((name) => `${name}_${rangeSuffix(days)}`);
+  const found = await client.query<{ is_empty: boolean }>(
+    `SELECT ${partitions.map((name) => `NOT EXISTS (SELECT FROM ${name})`).join(' AND ')} AS is_empty`,
+  );
+  if (!found.rows[0]?.is_empty) return false;
+  await client.query(`DROP TABLE ${partitions.join()}`);
+  return true;
+}
 
 /** Pieces per turn. */
 const PIECES = 5;

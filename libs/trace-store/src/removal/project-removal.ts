@@ -10,8 +10,8 @@ import {
 } from '../project/project-deletions.js';
 import { removeAttachmentsOfProject } from '../run/remove-attachments.js';
 import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
-import type { RunPlace } from '../run/run-place.js';
-import type { TenantWork } from '../rounds/tenant-rounds.js';
+import type { RunPlace } from '../run/stored-run.js';
+import type { TenantWork } from '../in-turns.js';
 
 /** Pieces per turn. */
 const PIECES = 5;

@@ -1,4 +1,4 @@
-import { eachStep } from '../each-step.js';
+import { eachStep } from '../limited-read.js';
 import type { Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -6,10 +6,9 @@ import { TraceEraser } from '../erasure/trace-eraser.js';
 import { forgetOldErasures } from '../ingestion/erased-traces.js';
 import { forgetOldDeletions } from '../project/project-deletions.js';
 import type { RunRemover } from '../run/remove-runs.js';
-import { dropEmptyDays } from './drop-empty-days.js';
-import { ExpiredRemoval } from './expired-removal.js';
+import { dropEmptyDays, ExpiredRemoval } from './expired-removal.js';
 import { ProjectRemoval } from './project-removal.js';
-import { TenantRounds } from '../rounds/tenant-rounds.js';
+import { TenantRounds } from '../in-turns.js';
 
 interface RemovalParts {
   readonly pool: Pool;

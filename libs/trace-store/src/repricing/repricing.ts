@@ -2,7 +2,7 @@ import { errorText } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, postgresTrouble, textTypes } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { RunPricing } from '../price/run-pricing.js';
-import type { TenantWork } from '../rounds/tenant-rounds.js';
+import type { TenantWork } from '../in-turns.js';
 import { findPlaces, runKey } from '../run/run-keys.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';

@@ -1,5 +1,5 @@
 import type { Connection } from '#lib/postgres';
-import type { RunPlace } from './run-place.js';
+import type { RunPlace } from './stored-run.js';
 
 /**
  * Objects with fewer references are checked by the next tidying. Sorted: two removals wait instead of

@@ -1,11 +1,10 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
-import { subtractRuns } from '../statistics/subtract-runs.js';
+import { subtractRuns } from '../statistics/sum-runs.js';
 import { subtractTotals } from './trace-totals.js';
-import type { PayloadStore } from './payload-store.js';
+import { type PayloadStore, removeRows } from './payload-store.js';
 import { removeAttachments } from './remove-attachments.js';
 import { findPlaces } from './run-keys.js';
-import { removeRows } from './remove-rows.js';
-import type { RunPlace } from './run-place.js';
+import type { RunPlace } from './stored-run.js';
 
 /** Removes rows that belong to these runs, all of one tenant and project; their keys are locked. */
 type Step = (client: Connection, runs: readonly RunPlace[]) => Promise<void>;

@@ -1,7 +1,7 @@
 import { type Connection, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, parseInstant } from '#lib/time';
 import { deletedProjects } from '../project/project-deletions.js';
-import type { RunPlace } from './run-place.js';
+import type { RunPlace } from './stored-run.js';
 
 interface KeyRow {
   readonly id: string;

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Connection, CopyBinaryWriter, copyIn, type CopyPart, textTypes } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { runKey } from './run-keys.js';
-import { timeBounds, type RunPlace } from './run-place.js';
+import { timeBounds, type RunPlace } from './stored-run.js';
 
 /** `kind` of pairs that were taken from metadata; others are read from their payloads by `payload_pairs`. */
 const METADATA = 1;

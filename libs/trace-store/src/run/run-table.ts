@@ -2,9 +2,8 @@ import { parseJson } from '#lib/json';
 import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { hasUsageSql } from './own-usage.js';
-import { columnsOf, timeBounds, type RunPlace } from './run-place.js';
+import { columnsOf, type RunPlace, type RunRow, type RunStatus, timeBounds } from './stored-run.js';
 import type { UsageDetails } from '../usage/usage-details.js';
-import type { RunRow, RunStatus } from './stored-run.js';
 
 /** Order of `writeRow`. */
 const COLUMNS = [

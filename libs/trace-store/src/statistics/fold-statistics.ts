@@ -1,8 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
+import { errorText } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, textTypes } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
 import { formatInstant } from '#lib/time';
-import { insertSums, KeyedSums, SPAN } from './run-statistics-table.js';
-import { addSumsRow, SUMS_COLUMNS, type SumsRow } from './sums-row.js';
+import {
+  addSumsRow,
+  insertSums,
+  KeyedSums,
+  SPAN,
+  SUMS_COLUMNS,
+  type SumsRow,
+} from './run-statistics-table.js';
 
 /** Rows of batches that one transaction folds, of so many hours: a row may take 40 kB, and 20 ms to be added. */
 const FOLDED_AT_ONCE = 200;
@@ -96,5 +104,44 @@ async function addRows(sums: KeyedSums, rows: readonly SumsRow[]): Promise<void>
   for (const row of rows) {
     addSumsRow(sums, row);
     await setImmediate();
+  }
+}
+
+/**
+ * Number of batches of this process after which it folds their sums: a reader adds up the rows that are not
+ * folded.
+ */
+const BATCHES = 200;
+
+/** Folds beside ingestion, one pass after the other. Tidying folds the rows that a process leaves behind. */
+export class Folding {
+  #batches = 0;
+  #folding: Promise<void> | undefined;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: Logger,
+  ) {}
+
+  /** Counts a batch. */
+  noteBatch(): void {
+    if (++this.#batches < BATCHES || this.#folding) return;
+    this.#batches = 0;
+    this.#folding = this.#fold();
+  }
+
+  /** Waits for the pass in progress. */
+  async end(): Promise<void> {
+    await this.#folding;
+  }
+
+  async #fold(): Promise<void> {
+    try {
+      await foldStatistics(this.pool);
+    } catch (error) {
+      this.log.warn({ problem: errorText(error) }, 'folding statistics failed; tidying will repeat it');
+    } finally {
+      this.#folding = undefined;
+    }
   }
 }

@@ -2,8 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parseFilter } from '#lib/filter-language';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
-import { findThreads, type PlacedThread } from './find-threads.js';
-import type { ThreadCursor, ThreadPageOptions, ThreadSearch } from './thread.js';
+import {
+  findThreads,
+  type PlacedThread,
+  type ThreadCursor,
+  type ThreadPageOptions,
+  type ThreadSearch,
+} from './find-threads.js';
 
 describe('a thread', () => {
   const db = testTraceStore();

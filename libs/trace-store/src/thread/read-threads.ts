@@ -1,10 +1,18 @@
 import { type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
-import { FENCE } from '../filter/filter-tables.js';
+import { FENCE } from '../filter/payload-sql.js';
 import { limitedReadOfAll, type ReadLimit } from '../limited-read.js';
-import { Parameters } from '../query/run-conditions.js';
-import { countThreads, findThreads, rootCondition } from './find-threads.js';
-import type { Thread, ThreadCursor, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
+import { Parameters } from '../query/run-search.js';
+import {
+  countThreads,
+  findThreads,
+  rootCondition,
+  type Thread,
+  type ThreadCursor,
+  type ThreadPage,
+  type ThreadPageOptions,
+  type ThreadSearch,
+} from './find-threads.js';
 
 /**
  * Time limit of a page, all of its statements together: a filter may match few roots of the time range, and

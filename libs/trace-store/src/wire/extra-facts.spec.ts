@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { atOnce } from '#lib/json';
-import { modelMembers } from '../price/model-members.js';
+import { modelMembers } from '../price/price-book.js';
 import { factsInExtra } from './extra-facts.js';
 
 const modelIn = (extra: string, members = modelMembers()) =>

@@ -7,9 +7,9 @@ import {
   parseJson,
   QUOTE,
 } from '#lib/json';
-import { type ModelMembers, modelMembers } from '../price/model-members.js';
-import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
-import { parseRange } from './parse-range.js';
+import { type ModelMembers, modelMembers } from '../price/price-book.js';
+import { validatePayload, WHOLE_PAYLOAD } from './text-pieces.js';
+import { parseRange } from './member-reader.js';
 import { type Usage, usageAt } from './usage.js';
 
 /** The model that a run called, as its sender names it. */

@@ -1,10 +1,36 @@
 import type { FieldProblem } from '#lib/errors';
+import { type ByteRange, parseJson } from '#lib/json';
 import { isUuid } from '#lib/resources';
-import type { Instant } from '#lib/time';
+import { type Instant, isWithinYears, parseInstant } from '#lib/time';
 import { isTraceTier, type TraceTier } from '../retention/trace-tier.js';
 import type { RunStatus } from '../run/stored-run.js';
-import type { MemberNote } from './member-note.js';
-import { parseWireTime } from './wire-time.js';
+
+/** A member of an operation that was changed or left out, so that its run can be stored. */
+export interface MemberNote extends FieldProblem {
+  readonly kind: 'mended' | 'dropped';
+}
+
+/**
+ * Reads a time as tracing SDKs send it: ISO 8601, in UTC without a zone, or a number of milliseconds since 1970.
+ * @returns undefined for everything else, and outside of the years 1 to 9999
+ */
+export function parseWireTime(value: unknown): Instant | undefined {
+  if (typeof value === 'string') return parseInstant(value, { zone: 'optional' });
+  if (typeof value !== 'number' || !Number.isFinite(value) || Math.abs(value) >= 1e15) return undefined;
+  const instant = BigInt(Math.round(value * 1000));
+  return isWithinYears(instant) ? instant : undefined;
+}
+
+/**
+ * Facts are short. A longer value is ignored, since building it would take many times the memory of its text.
+ */
+const MAX_FACT_BYTES = 65_536;
+
+/** The value of a short part of a JSON text. */
+export function parseRange(bytes: Buffer, range: ByteRange): unknown {
+  if (range.end - range.start > MAX_FACT_BYTES) return undefined;
+  return parseJson(bytes.toString('utf8', range.start, range.end));
+}
 
 /** Members that are parsed; payloads stay bytes. */
 export type LightMembers = Readonly<Record<string, unknown>>;

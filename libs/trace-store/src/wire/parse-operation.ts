@@ -12,22 +12,16 @@ import {
 } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
-import type { ModelMembers } from '../price/model-members.js';
+import type { ModelMembers } from '../price/price-book.js';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
-import { type LightMembers, MemberReader, storable } from './member-reader.js';
-import type { MemberNote } from './member-note.js';
-import { replaceNonFinite } from './replace-non-finite.js';
-import { repairSurrogates } from './repair-surrogates.js';
-import { textPieces } from './text-pieces.js';
-import type { ProjectReference } from '../project/project-reference.js';
-import type { RunChange } from './run-change.js';
-import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
-import type { RunOperation } from './run-operation.js';
-import type { RunPayloads } from '../run/stored-run.js';
+import { type LightMembers, type MemberNote, MemberReader, storable } from './member-reader.js';
+import { repairSurrogates, replaceNonFinite, textPieces, trimmed, validatePayload } from './text-pieces.js';
+import type { ProjectReference } from '../project/project.js';
+import type { RunChange, RunOperation } from './run-operation.js';
+import { PAYLOAD_FIELDS, type PayloadField, type RunPayloads } from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
 import { firstTokenTime, hasFigures, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
 import { isSummedCall } from '../run/own-usage.js';
-import { trimmed, validatePayload } from './whole-payload.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;
 

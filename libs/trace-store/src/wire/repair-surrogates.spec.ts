@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { atOnce } from '#lib/json';
-import { repairSurrogates } from './repair-surrogates.js';
+import { repairSurrogates } from './text-pieces.js';
 
 /** JSON with every character that could be, and some that need not be, escaped. */
 function escaped(text: string): string {

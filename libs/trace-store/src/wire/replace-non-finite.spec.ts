@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { atOnce } from '#lib/json';
-import { replaceNonFinite } from './replace-non-finite.js';
+import { replaceNonFinite } from './text-pieces.js';
 
 describe('replaceNonFinite', () => {
   it.each([

@@ -8,11 +8,9 @@ import {
   OPEN_OBJECT,
 } from '#lib/json';
 import type { Instant } from '#lib/time';
-import { parseRange } from './parse-range.js';
-import { type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
-import { cost, tokens } from '../usage/usage-values.js';
-import { parseWireTime } from './wire-time.js';
-import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
+import { parseRange, parseWireTime } from './member-reader.js';
+import { cost, tokens, type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
+import { validatePayload, WHOLE_PAYLOAD } from './text-pieces.js';
 
 /** Tokens and costs of one call of a model, as far as they are known. Costs are decimal texts. */
 export interface Usage {

@@ -1,5 +1,5 @@
 import { formatInstant } from '#lib/time';
-import { parseWireTime } from './wire-time.js';
+import { parseWireTime } from './member-reader.js';
 
 describe('a time of the wire', () => {
   it.each([

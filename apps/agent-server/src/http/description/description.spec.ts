@@ -1,9 +1,8 @@
 import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { HttpSide, type HttpSideParts } from '../http-side.js';
-import { BODY_EXAMPLES } from './body-examples.js';
+import { BODY_EXAMPLES, openapiDocument } from './openapi-document.js';
 import { DESCRIBED_ROUTES } from './described-routes.js';
 import { renderDocsPage } from './docs-page.js';
-import { openapiDocument } from './openapi-document.js';
 
 /** Routes as the server registers them; their services are not needed for that. */
 const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');

@@ -1,3 +1,9 @@
+/** The answer to a command. @param result JSON text, which may be large */
+export function renderSuccess(id: number, result: string, threadId: string): string {
+  const meta = JSON.stringify({ thread_id: threadId });
+  return `{"type":"success","id":${id},"result":${result},"meta":${meta}}`;
+}
+
 /** Reasons for which a command of the thread stream protocol is refused. */
 export type CommandErrorCode =
   | 'invalid_argument'

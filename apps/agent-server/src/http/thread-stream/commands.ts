@@ -1,21 +1,57 @@
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
+import {
+  inTurns,
+  itemsOf,
+  type JsonObject,
+  type JsonWalk,
+  membersOf,
+  type MutableJsonObject,
+  parseShort,
+} from '#lib/json';
 import { UUID_PATTERN } from '#lib/resources';
-import { inTurns, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
-import { unsupported } from '../../run/request-shapes.js';
-import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
+import { requestedRun, type RequestedRun, unsupported } from '../../run/requested-run.js';
 import type { RunOutputs } from '../../run/run-outputs.js';
 import type { Asker, RunService } from '../../run/run-service.js';
 import { leftOf, type Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
+import { findInterrupts, findThreadHead } from '../../store/thread/threads.js';
 import { Turns } from '../../store/turns.js';
-import { findInterrupts } from '../../store/thread/find-interrupts.js';
-import { findThreadHead } from '../../store/thread/find-thread-head.js';
-import { questionIds } from '../../wire/question-ids.js';
 import type { ThreadState } from '../thread-state.js';
 import { agentTree } from './agent-tree.js';
 import { CommandError, type CommandErrorCode } from './command-error.js';
+
+/** An id is a hash in hexadecimal digits. */
+const MAX_ID_CHARS = 1_000;
+
+/** Ids of the questions in the interrupts of a thread: lists of `{id, value}` by the tasks that ask. */
+function* questionIds(interrupts: string): JsonWalk<string[]> {
+  const ids: string[] = [];
+  for (const task of membersOf(interrupts)) {
+    if (!task) {
+      yield undefined;
+      continue;
+    }
+    for (const question of itemsOf(interrupts, task.start)) {
+      if (question) ids.push(...(yield* idOf(interrupts, question.start)));
+      else yield undefined;
+    }
+  }
+  return ids;
+}
+
+function* idOf(json: string, start: number): JsonWalk<string[]> {
+  const ids: string[] = [];
+  for (const member of membersOf(json, start)) {
+    if (!member) yield undefined;
+    else if (member.name === 'id' && member.end - member.start <= MAX_ID_CHARS) {
+      const id: unknown = parseShort(json.slice(member.start, member.end), MAX_ID_CHARS);
+      if (typeof id === 'string') ids.push(id);
+    }
+  }
+  return ids;
+}
 
 /** A command as it arrives. */
 export const command = z.object({

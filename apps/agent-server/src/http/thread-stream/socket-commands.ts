@@ -2,14 +2,13 @@ import { z } from 'zod';
 import { errorText, PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
-import { AuthRefusal } from '../../authorization/auth-refusal.js';
+import { AuthRefusal } from '../../authorization/auth-user.js';
 import type { Scope } from '../../store/scope.js';
 import { publicErrorOf } from '../http-server.js';
 import { parseJsonBody } from '../json-body.js';
-import { CommandError } from './command-error.js';
+import { CommandError, renderSuccess } from './command-error.js';
 import { command, parse, type Command, type Commander, type ThreadCommands } from './commands.js';
 import { EventFilter, eventRequest } from './subscription.js';
-import { renderSuccess } from './render-success.js';
 import type { ThreadFeed } from './thread-feed.js';
 
 /** Limit per connection. */

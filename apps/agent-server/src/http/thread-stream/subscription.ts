@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { sizedFirst } from '../../run/request-shapes.js';
-import type { EventAddress } from '../../stream/thread-protocol.js';
-import { isChannel } from '../../stream/thread-protocol.js';
+import { sizedFirst } from '../../run/requested-run.js';
+import { type EventAddress, isChannel } from '../../stream/thread-protocol.js';
 
 /** Limit for all prefixes of a subscription together. */
 const MAX_SEGMENTS = 5_000;

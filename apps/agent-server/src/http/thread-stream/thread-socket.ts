@@ -4,11 +4,10 @@ import type { Admission } from '#lib/admission';
 import { takenBy } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { partsOf, sizeOf } from '../../log/outgoing-frame.js';
-import { LargeFrame } from '../large-frame.js';
+import { partsOf, sizeOf } from '../../log/logged-event.js';
+import { LargeFrame } from '../event-stream.js';
 import type { UnsentAnswer, UnsentOutput } from '../unsent-output.js';
-import { eventMessage } from './event-text.js';
-import type { ThreadFeed } from './thread-feed.js';
+import { eventMessage, type ThreadFeed } from './thread-feed.js';
 
 /** Bytes that a connection is given at once, beside the kernel's own buffer. */
 const MAX_AT_CONNECTION_BYTES = 64 * 1024;

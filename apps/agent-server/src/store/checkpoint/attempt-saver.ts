@@ -9,15 +9,12 @@ import {
 } from '@langchain/langgraph-checkpoint';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
-import { FencedError } from '../fenced-error.js';
+import { type Fence, FencedError } from '../row/claimed-run.js';
 import { jsonbText } from '../json-text.js';
 import { PATIENCE_MS, persevere } from '../persevere.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
-import type { Fence } from '../row/fence.js';
-import type { DumpedBlob } from './put-checkpoint.js';
-import type { StateWrite } from './put-states.js';
-import type { DumpedWrite } from './put-writes.js';
-import { StateSaver } from './state-saver.js';
+import type { DumpedBlob, DumpedWrite, StateWrite } from './put-states.js';
+import { StateSaver } from './thread-saver.js';
 import type { StateWriter } from './state-writer.js';
 
 /**

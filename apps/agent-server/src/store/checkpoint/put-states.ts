@@ -1,8 +1,205 @@
-import type { Fence } from '../row/fence.js';
+import { FENCE, type Fence } from '../row/claimed-run.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
-import type { DumpedCheckpoint } from './put-checkpoint.js';
-import { ERROR_IDX, type DumpedWrites } from './put-writes.js';
+
+/** One value of a channel, serialised. */
+export interface DumpedBlob {
+  readonly channel: string;
+  readonly version: string;
+  readonly type: string;
+  readonly bytes: Buffer | null;
+}
+
+interface DumpedCheckpoint {
+  readonly threadId: string;
+  readonly namespace: string;
+  readonly checkpointId: string;
+  readonly parentId: string | undefined;
+  /** JSON text. */
+  readonly checkpoint: string;
+  /** JSON text. */
+  readonly metadata: string;
+  readonly blobs: readonly DumpedBlob[];
+}
+
+const PUT_ATTEMPT_CHECKPOINT = `
+WITH ${FENCE}, blobs AS (
+  INSERT INTO agentplane.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob, run_id)
+  SELECT $3, $4, b.*, $1 FROM fence, unnest($5::text[], $6::text[], $7::text[], $8::bytea[]) AS b(channel, version, type, blob)
+  ON CONFLICT DO NOTHING
+), checkpoint AS (
+  INSERT INTO agentplane.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+  SELECT $3, $4, $9, $10, $11::jsonb, $12::jsonb FROM fence
+  ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+  DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata)
+SELECT 1 FROM fence`;
+
+/** Keeps a checkpoint; answers false when another attempt has the run. */
+export async function putCheckpoint(
+  scope: WorkerScope,
+  sql: Sql,
+  { runId, attempt }: Fence,
+  { blobs, ...dumped }: DumpedCheckpoint,
+): Promise<boolean> {
+  const { rowCount } = await sql.asWorker(scope, {
+    name: 'put-checkpoint',
+    text: PUT_ATTEMPT_CHECKPOINT,
+    values: [
+      runId,
+      attempt,
+      dumped.threadId,
+      dumped.namespace,
+      blobs.map((blob) => blob.channel),
+      blobs.map((blob) => blob.version),
+      blobs.map((blob) => blob.type),
+      blobs.map((blob) => blob.bytes),
+      dumped.checkpointId,
+      dumped.parentId ?? null,
+      dumped.checkpoint,
+      dumped.metadata,
+    ],
+  });
+  return rowCount !== 0;
+}
+
+/** One write of a task, serialised. */
+export interface DumpedWrite {
+  readonly idx: number;
+  readonly channel: string;
+  readonly type: string;
+  readonly blob: Buffer;
+}
+
+interface DumpedWrites {
+  readonly threadId: string;
+  readonly namespace: string;
+  readonly checkpointId: string;
+  readonly taskId: string;
+  /** Place of the task among those of its step, by which LangGraph for Python replays writes; '' where it is unknown. */
+  readonly taskPath: string;
+  /** An existing write of the same place is replaced, not kept. */
+  readonly replaces: boolean;
+  readonly writes: readonly DumpedWrite[];
+}
+
+/** Place of the error among the writes of a task: `WRITES_IDX_MAP` of the library, which the server does not load. */
+export const ERROR_IDX = -1;
+
+/** A task that failed has no writes: its stored writes of the step were not applied. */
+const DROP = `dropped AS (
+  DELETE FROM agentplane.checkpoint_writes o USING fence WHERE o.thread_id = $3 AND o.checkpoint_ns = $4
+    AND o.checkpoint_id = $5 AND o.task_id = $6 AND o.idx >= 0 AND ${ERROR_IDX} = ANY ($7::int[])), `;
+
+function writesStatement(onConflict: string, before = ''): string {
+  return `
+WITH ${FENCE}, ${before}writes AS (
+  INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id, task_path)
+  SELECT $3, $4, $5, $6, w.*, $1, $11 FROM fence, unnest($7::int[], $8::text[], $9::text[], $10::bytea[]) AS w(idx, channel, type, blob)
+  ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict})
+SELECT 1 FROM fence`;
+}
+
+const INSERT_WRITES = writesStatement('DO NOTHING');
+const UPSERT_WRITES = writesStatement(
+  'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob, run_id = EXCLUDED.run_id',
+  DROP,
+);
+
+/** Keeps writes of a task beside its checkpoint; answers false when another attempt has the run. */
+export async function putWrites(
+  scope: WorkerScope,
+  sql: Sql,
+  { runId, attempt }: Fence,
+  { writes, ...dumped }: DumpedWrites,
+): Promise<boolean> {
+  const { rowCount } = await sql.asWorker(scope, {
+    name: dumped.replaces ? 'upsert-writes' : 'insert-writes',
+    text: dumped.replaces ? UPSERT_WRITES : INSERT_WRITES,
+    values: [
+      runId,
+      attempt,
+      dumped.threadId,
+      dumped.namespace,
+      dumped.checkpointId,
+      dumped.taskId,
+      writes.map((write) => write.idx),
+      writes.map((write) => write.channel),
+      writes.map((write) => write.type),
+      writes.map((write) => write.blob),
+      dumped.taskPath,
+    ],
+  });
+  return rowCount !== 0;
+}
+
+const PUT_CHECKPOINT = `
+WITH blobs AS (
+  INSERT INTO agentplane.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+  SELECT $1, $2, b.* FROM unnest($3::text[], $4::text[], $5::text[], $6::bytea[]) AS b(channel, version, type, blob)
+  ON CONFLICT DO NOTHING)
+INSERT INTO agentplane.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+VALUES ($1, $2, $7, $8, $9::jsonb, $10::jsonb)
+ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata`;
+
+/** Keeps a checkpoint that no run made: a change of a state from outside holds its thread. */
+export async function putThreadCheckpoint(
+  scope: WorkerScope,
+  sql: Sql,
+  { blobs, ...dumped }: DumpedCheckpoint,
+): Promise<void> {
+  await sql.asWorker(scope, {
+    name: 'put-thread-checkpoint',
+    text: PUT_CHECKPOINT,
+    values: [
+      dumped.threadId,
+      dumped.namespace,
+      blobs.map((blob) => blob.channel),
+      blobs.map((blob) => blob.version),
+      blobs.map((blob) => blob.type),
+      blobs.map((blob) => blob.bytes),
+      dumped.checkpointId,
+      dumped.parentId ?? null,
+      dumped.checkpoint,
+      dumped.metadata,
+    ],
+  });
+}
+
+function threadStatement(onConflict: string): string {
+  return `
+INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+SELECT $1, $2, $3, $4, w.*, $9 FROM unnest($5::int[], $6::text[], $7::text[], $8::bytea[]) AS w(idx, channel, type, blob)
+ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}`;
+}
+
+const INSERT_THREAD_WRITES = threadStatement('DO NOTHING');
+const UPSERT_THREAD_WRITES = threadStatement(
+  'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob',
+);
+
+/** Keeps writes of a task that no run made. */
+export async function putThreadWrites(
+  scope: WorkerScope,
+  sql: Sql,
+  { writes, ...dumped }: DumpedWrites,
+): Promise<void> {
+  await sql.asWorker(scope, {
+    name: dumped.replaces ? 'upsert-thread-writes' : 'insert-thread-writes',
+    text: dumped.replaces ? UPSERT_THREAD_WRITES : INSERT_THREAD_WRITES,
+    values: [
+      dumped.threadId,
+      dumped.namespace,
+      dumped.checkpointId,
+      dumped.taskId,
+      writes.map((write) => write.idx),
+      writes.map((write) => write.channel),
+      writes.map((write) => write.type),
+      writes.map((write) => write.blob),
+      dumped.taskPath,
+    ],
+  });
+}
 
 /** State of an attempt to be stored: a checkpoint, or writes of a task. */
 export type StateWrite =
@@ -27,7 +224,7 @@ function writes(from: number, onConflict: string): string {
  * Runs whose rows another transaction holds are left out: one statement for many must not wait for any of them, and two
  * such statements cannot wait for one another.
  */
-const PUT = `
+const PUT_STATES = `
 WITH fence AS MATERIALIZED (
   SELECT r.run_id FROM agentplane.runs r JOIN unnest($1::uuid[], $2::int[]) AS h(run_id, attempt)
     ON r.run_id = h.run_id AND r.attempt = h.attempt
@@ -81,7 +278,7 @@ export async function putStates(
   );
   const { rows } = await sql.asWorker<{ run_id: string }>(scope, {
     name: 'put-states',
-    text: PUT,
+    text: PUT_STATES,
     values: [
       [...fences.keys()],
       [...fences.values()],

@@ -1,9 +1,8 @@
 import { runAtWork, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
 import { WORKER } from '../worker-scope.js';
-import { ERROR_IDX, putWrites } from './put-writes.js';
+import { ERROR_IDX, putWrites, type StateWrite } from './put-states.js';
 import { StateWriter } from './state-writer.js';
-import type { StateWrite } from './put-states.js';
 
 const store = storeFixture();
 

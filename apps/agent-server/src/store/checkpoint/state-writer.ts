@@ -2,9 +2,7 @@ import { mayPass } from '#lib/postgres';
 import { Batch } from '../batch.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
-import { putCheckpoint } from './put-checkpoint.js';
-import { putStates, type StateWrite } from './put-states.js';
-import { putWrites } from './put-writes.js';
+import { putCheckpoint, putStates, putWrites, type StateWrite } from './put-states.js';
 
 /** Limit per statement; a larger checkpoint goes alone. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;

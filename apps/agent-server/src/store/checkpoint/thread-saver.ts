@@ -1,16 +1,142 @@
 import type { RunnableConfig } from '@langchain/core/runnables';
 import {
-  uuid6,
+  BaseCheckpointSaver,
   type ChannelVersions,
   type Checkpoint,
   type CheckpointListOptions,
   type CheckpointMetadata,
   type CheckpointTuple,
+  type DeltaChannelHistory,
   type PendingWrite,
+  uuid6,
 } from '@langchain/langgraph-checkpoint';
+import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
+import { parseJson } from '#lib/json';
+import { stateSerializer } from '../../state/state-serializer.js';
+import { jsonbText } from '../json-text.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
+import { SCHEMA } from '../schema/checkpointer-tables.js';
 import type { Sql } from '../sql.js';
-import { StateSaver } from './state-saver.js';
+import { WORKER } from '../worker-scope.js';
+import { findDeltaHistory } from './checkpoints.js';
+
+/** The public Postgres checkpointer over the server's tables, with a serialiser that makes no class from stored text. */
+export class StateSaver extends PostgresSaver {
+  constructor(private readonly sql: Sql) {
+    super(sql.poolOfCheckpointer(WORKER), stateSerializer, { schema: SCHEMA });
+  }
+
+  /**
+   * Versions name the stored values of a channel, so two branches of a thread must never make the same one: a random
+   * fraction keeps them apart. (The public checkpointer counts 1, 2, 3 and then finds the other branch's value.)
+   */
+  override getNextVersion(current: number | undefined): number {
+    return Math.floor(current ?? 0) + 1 + Math.random();
+  }
+
+  /** One statement; the public one reads each ancestor by itself. */
+  override async getDeltaChannelHistory({
+    config,
+    channels,
+  }: {
+    readonly config: RunnableConfig;
+    readonly channels: readonly string[];
+  }): Promise<Record<string, DeltaChannelHistory>> {
+    const found = await findDeltaHistory(WORKER, this.sql, { ...checkpointPlace(config), channels });
+    const histories: Record<string, DeltaChannelHistory> = {};
+    for (const channel of channels) histories[channel] = { writes: [] };
+    for (const { channel, taskId, type, bytes } of found) {
+      const [history, value] = [histories[channel], await this.serde.loadsTyped(type, bytes)];
+      if (!history) continue;
+      if (taskId === null) history.seed = value;
+      else history.writes.push([taskId, channel, value]);
+    }
+    return histories;
+  }
+
+  /** Metadata is plain JSON in its column, and comes back as it is. */
+  protected override _dumpMetadata(metadata: CheckpointMetadata): Promise<unknown> {
+    return Promise.resolve(parseJson(jsonbText(metadata)));
+  }
+
+  protected override _loadMetadata(metadata: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return Promise.resolve(metadata);
+  }
+}
+
+type Writes = [string, string, unknown][];
+
+interface Held {
+  readonly config: RunnableConfig;
+  readonly checkpoint: Checkpoint;
+  readonly metadata: CheckpointMetadata;
+  readonly parentConfig: RunnableConfig | undefined;
+  readonly writes: Writes;
+}
+
+/**
+ * Checkpoints of a run without a thread: the newest of each graph, in memory, unserialised. They make
+ * subgraphs and interrupts work as on a thread; nothing is kept once the run has ended.
+ */
+export class TransientSaver extends BaseCheckpointSaver {
+  readonly #held = new Map<string, Held>();
+  /** Writes may come before their checkpoint. */
+  readonly #writes = new Map<string, Writes>();
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const { namespace: ns, checkpointId: id } = checkpointPlace(config);
+    const held = this.#held.get(ns);
+    if (!held || (id !== undefined && held.checkpoint.id !== id)) return undefined;
+    const { writes, parentConfig, ...tuple } = held;
+    return { ...tuple, ...(parentConfig ? { parentConfig } : {}), pendingWrites: [...writes] };
+  }
+
+  override async *list(config: RunnableConfig): AsyncGenerator<CheckpointTuple> {
+    const tuple = await this.getTuple(config);
+    if (tuple) yield tuple;
+  }
+
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+  ): Promise<RunnableConfig> {
+    const { threadId, namespace: ns, checkpointId: id } = checkpointPlace(config);
+    const base = { thread_id: threadId, checkpoint_ns: ns };
+    const next: RunnableConfig = { configurable: { ...base, checkpoint_id: checkpoint.id } };
+    const previous = this.#held.get(ns);
+    if (previous && previous.checkpoint.id !== checkpoint.id)
+      this.#writes.delete(`${ns}\n${previous.checkpoint.id}`);
+    this.#held.set(ns, {
+      config: next,
+      checkpoint,
+      metadata,
+      parentConfig: id === undefined ? undefined : { configurable: { ...base, checkpoint_id: id } },
+      writes: this.#writesOf(ns, checkpoint.id),
+    });
+    return next;
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { namespace: ns, checkpointId: id } = checkpointPlace(config);
+    const kept = this.#writesOf(ns, id ?? '');
+    for (const [channel, value] of writes) kept.push([taskId, String(channel), value]);
+  }
+
+  override async deleteThread(): Promise<void> {
+    this.#held.clear();
+    this.#writes.clear();
+  }
+
+  #writesOf(ns: string, id: string): Writes {
+    const key = `${ns}\n${id}`;
+    const found = this.#writes.get(key);
+    if (found) return found;
+    const made: Writes = [];
+    this.#writes.set(key, made);
+    return made;
+  }
+}
 
 /**
  * Checkpoints of the first page. Each comes with all its values: a reader that stops early has had only a

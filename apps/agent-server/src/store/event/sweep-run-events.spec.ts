@@ -1,6 +1,6 @@
 import { newId, storeFixture } from '../../../testdata/store-fixture.js';
 import { WORKER } from '../worker-scope.js';
-import { sweepRunEvents } from './sweep-run-events.js';
+import { sweepRunEvents } from './run-events.js';
 
 const store = storeFixture();
 

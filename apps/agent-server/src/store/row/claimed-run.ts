@@ -1,7 +1,103 @@
-import { RunInput } from './run-input.js';
 import { OUTLINE, type RunOutline } from './run-outline.js';
-import type { CancelAction } from './run-row.js';
+import type { CancelAction, RunStatus } from './run-row.js';
 import type { StoredRun } from './stored-run.js';
+
+/**
+ * Condition on a run `r` that a server may begin now: due, alone on its thread, of a graph in the array parameter.
+ * @param graphIds SQL: the array, for example `$1`
+ */
+export function claimable(graphIds: string): string {
+  return `r.status = 'pending' AND r.start_after <= clock_timestamp() AND r.graph_id = ANY(${graphIds}) AND NOT EXISTS (
+    SELECT 1 FROM agentplane.runs o WHERE o.thread_id = r.thread_id AND (o.status = 'running'
+      OR (o.status = 'pending' AND o.ordinal < r.ordinal AND o.start_after <= clock_timestamp())))`;
+}
+
+/**
+ * Input of an attempt beside its claim: JSON text with metadata and kwargs. It is kept until it is handed on,
+ * and not for as long as the run is in progress.
+ */
+export class RunInput {
+  #text: string | undefined;
+
+  /** @param text undefined: it is large, and read when the attempt begins */
+  constructor(text?: string) {
+    this.#text = text;
+  }
+
+  /** The text, once. */
+  take(): string | undefined {
+    const text = this.#text;
+    this.#text = undefined;
+    return text;
+  }
+}
+
+/**
+ * A run in progress, with the time that all its attempts have worked: by the monotonic clock of their
+ * servers.
+ */
+export interface WorkedRun extends Pick<ClaimedRun, 'runId' | 'attempt'> {
+  readonly workedMs: number;
+}
+
+/** End of a run on a thread. */
+export interface RunEnd {
+  readonly status: Extract<RunStatus, 'success' | 'error' | 'interrupted' | 'timeout'>;
+  readonly threadStatus: 'idle' | 'interrupted' | 'error';
+  readonly error?: { readonly error: string; readonly message: string };
+  /** JSON text of the thread's values; undefined leaves them as they are. */
+  readonly values?: string;
+  /** JSON text of lists of questions, by the tasks that ask. */
+  readonly interrupts?: string;
+  /** Forget the run and its checkpoints. */
+  readonly isRollback?: boolean;
+}
+
+export interface Acceptance {
+  /** False: a newer attempt has the run, and nothing was written. */
+  readonly isAccepted: boolean;
+  /** Another run waits on the thread. */
+  readonly hasNext: boolean;
+}
+
+/**
+ * Changes to the row `r` of a run without a thread that has ended while its output may still be read: it
+ * stays for a while, without its input. The arguments are SQL.
+ */
+export function endedTemporary(status: string, error: string, isResumable: string): string {
+  return `status = ${status}, error = ${error}, lease_until = NULL, ended_at = clock_timestamp(),
+    updated_at = clock_timestamp(), kwargs = json_build_object('resumable', ${isResumable})`;
+}
+
+/**
+ * SQL: true when a repeated end may have been recorded by a try whose answer was lost: no newer attempt has
+ * the run. The arguments are SQL.
+ */
+export function noOtherAttempt(runId: string, attempt: string): string {
+  return `NOT EXISTS (SELECT FROM agentplane.runs r WHERE r.run_id = ${runId} AND r.attempt <> ${attempt})`;
+}
+
+/** The attempt of a run that writes. */
+export interface Fence {
+  readonly runId: string;
+  readonly attempt: number;
+}
+
+/**
+ * The row of the run as long as this attempt has it: `$1` is the run, `$2` the attempt. The shared lock makes a take-over
+ * wait for the statement, and the statement see a take-over.
+ */
+export const FENCE = `fence AS MATERIALIZED (
+  SELECT 1 FROM agentplane.runs WHERE run_id = $1 AND attempt = $2 AND status = 'running' FOR SHARE)`;
+
+/** Thrown into a run whose lease another server holds by now: later writes of the run must not be kept. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+
+  constructor(runId: string, attempt: number) {
+    super(`run ${runId}: attempt ${attempt} is no longer the current one`);
+  }
+}
 
 /** A larger input is read when its attempt begins: many runs may be claimed at once. */
 const MAX_CLAIMED_BYTES = 64 * 1024;

@@ -1,6 +1,39 @@
-import type { JsonObject } from '#lib/json';
 import { PublicError } from '#lib/errors';
-import { withWireTimes } from './wire-time.js';
+import type { JsonObject } from '#lib/json';
+import { jsonbText, jsonText } from '../json-text.js';
+import { visible } from '../visible.js';
+import { withWireTimes } from './run-row.js';
+
+/** Limit of the payload that each run of a cron is given: it is kept and read again and again. */
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
+
+/** JSON text of a cron's payload. @throws PublicError `too_large` */
+export function payloadText(payload: JsonObject): string {
+  const text = jsonText(payload);
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MAX_PAYLOAD_BYTES) return text;
+  throw new PublicError(
+    'too_large',
+    `The input, config and context of a cron have ${bytes} bytes, and ${MAX_PAYLOAD_BYTES} is the most; keep large values in the store, and name them`,
+  );
+}
+
+/** Search for crons, or for their number. */
+export interface CronSearch {
+  readonly assistantId?: string | undefined;
+  readonly threadId?: string | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
+/** The conditions of a search on a cron `c`, the scope's first: its values are `$2` to `$5`. */
+export const CRON_CONDITIONS = `${visible('c.metadata')} AND ($2::uuid IS NULL OR c.assistant_id = $2)
+  AND ($3::uuid IS NULL OR c.thread_id = $3) AND ($4::boolean IS NULL OR c.enabled = $4)
+  AND ($5::jsonb IS NULL OR c.metadata @> $5)`;
+
+export function cronValues({ assistantId, threadId, enabled, metadata }: CronSearch): unknown[] {
+  return [assistantId ?? null, threadId ?? null, enabled ?? null, metadata ? jsonbText(metadata) : null];
+}
 
 /** Times at which a cron fires, as its owner wrote them. */
 export interface CronTiming {

@@ -1,6 +1,6 @@
 import { CHANNEL } from '../channel.js';
 import { OUTLINE } from './run-outline.js';
-import type { RunEnd } from './run-end.js';
+import type { RunEnd } from './claimed-run.js';
 
 /** Values above this are left out of the call; a receiver that wants them reads the thread. */
 const MAX_VALUES_CHARS = 16 * 1024 * 1024;

@@ -1,8 +1,7 @@
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../../testdata/store-fixture.js';
-import { createThread } from '../thread/create-thread.js';
+import { createThread } from '../thread/change-thread.js';
 import { WORKER } from '../worker-scope.js';
-import { claimLimitedRuns } from './claim-limited-runs.js';
-import { findObstacle } from './find-obstacle.js';
+import { claimLimitedRuns, findObstacle } from './claim-runs.js';
 import { submitRun } from './submit-run.js';
 
 const store = storeFixture();

@@ -2,16 +2,11 @@ import { systemClock } from '#lib/time';
 import { waitFor } from '#lib/testing';
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../../testdata/store-fixture.js';
 import { TemporaryRuns } from '../../run/temporary-runs.js';
-import { createThread } from '../thread/create-thread.js';
+import { createThread } from '../thread/change-thread.js';
 import { WORKER } from '../worker-scope.js';
-import { renewLeases } from '../lease/renew-leases.js';
-import { takeOverRuns } from '../lease/take-over-runs.js';
+import { claimRuns, handBackRuns, readInput, renewLeases, retryRun, takeOverRuns } from './claim-runs.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
 import type { StoredRun } from '../row/stored-run.js';
-import { claimRuns } from './claim-runs.js';
-import { handBackRuns } from './hand-back-runs.js';
-import { readInput } from './read-input.js';
-import { retryRun } from './retry-run.js';
 import { submitRun } from './submit-run.js';
 
 const store = storeFixture();

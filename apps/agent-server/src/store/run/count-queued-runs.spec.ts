@@ -1,8 +1,8 @@
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../../testdata/store-fixture.js';
-import { createThread } from '../thread/create-thread.js';
+import { createThread } from '../thread/change-thread.js';
 import { WORKER } from '../worker-scope.js';
 import { claimRuns } from './claim-runs.js';
-import { countQueuedRuns } from './count-queued-runs.js';
+import { countQueuedRuns } from './run-load.js';
 import { submitRun } from './submit-run.js';
 
 const store = storeFixture();

@@ -1,7 +1,7 @@
 import { systemClock } from '#lib/time';
 import { queueing, serverOf, storedRun, storeFixture } from '../../../testdata/store-fixture.js';
 import { TemporaryRuns } from '../../run/temporary-runs.js';
-import type { RunEnd } from '../row/run-end.js';
+import type { RunEnd } from '../row/claimed-run.js';
 import { WORKER } from '../worker-scope.js';
 import { claimRuns } from './claim-runs.js';
 

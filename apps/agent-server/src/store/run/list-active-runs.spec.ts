@@ -1,7 +1,7 @@
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../../testdata/store-fixture.js';
-import { createThread } from '../thread/create-thread.js';
+import { createThread } from '../thread/change-thread.js';
 import { WORKER } from '../worker-scope.js';
-import { type ActiveRun, listActiveRuns } from './list-active-runs.js';
+import { type ActiveRun, listActiveRuns } from './runs.js';
 import { submitRun } from './submit-run.js';
 
 const store = storeFixture();

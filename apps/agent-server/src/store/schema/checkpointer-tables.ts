@@ -1,3 +1,6 @@
+/** Schema of everything the server keeps, the checkpointer's own tables included. */
+export const SCHEMA = 'agentplane';
+
 /**
  * The tables of the public Postgres checkpointer, as it makes them, with the number of migrations that they
  * correspond to. They are copied because the server needs them and not the library, which would come with all

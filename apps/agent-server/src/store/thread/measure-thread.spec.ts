@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { newId, storeFixture } from '../../../testdata/store-fixture.js';
 import { WORKER } from '../worker-scope.js';
-import { createThread } from './create-thread.js';
-import { measureThread } from './measure-thread.js';
+import { createThread } from './change-thread.js';
+import { measureThread } from './threads.js';
 
 describe('the size of a thread', () => {
   const store = storeFixture();

@@ -2,7 +2,7 @@ import { queueing, runAtWork, serverOf, storedRun, storeFixture } from '../../..
 import { Sql } from '../sql.js';
 import { submitRun } from '../run/submit-run.js';
 import { WORKER } from '../worker-scope.js';
-import { removeThread } from './remove-thread.js';
+import { removeThread } from './change-thread.js';
 
 const store = storeFixture();
 

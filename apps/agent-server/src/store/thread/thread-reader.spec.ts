@@ -2,13 +2,12 @@ import { jest } from '@jest/globals';
 import { PublicError } from '#lib/errors';
 import { newId, storeFixture } from '../../../testdata/store-fixture.js';
 import { THREAD_FIELDS } from '../row/thread-row.js';
-import { withWireTimes } from '../row/wire-time.js';
+import { withWireTimes } from '../row/run-row.js';
 import type { CallerScope } from '../scope.js';
 import { sqlFilter } from '../sql-filter.js';
 import { WORKER } from '../worker-scope.js';
-import { getThread } from './get-thread.js';
-import { ThreadReader } from './thread-reader.js';
-import { ThreadWriter } from './thread-writer.js';
+import { getThread } from './threads.js';
+import { ThreadReader, ThreadWriter } from './thread-writer.js';
 
 const store = storeFixture();
 const ALICE: CallerScope = { kind: 'caller', filter: sqlFilter({ owner: 'alice' }) };

@@ -4,7 +4,7 @@ import type { CallerScope } from '../scope.js';
 import { sqlFilter } from '../sql-filter.js';
 import { WORKER } from '../worker-scope.js';
 import { storedThread } from '../../../testdata/stored-thread.js';
-import { removeThreads } from './remove-threads.js';
+import { removeThreads } from './change-thread.js';
 import { ThreadWriter } from './thread-writer.js';
 
 const store = storeFixture();

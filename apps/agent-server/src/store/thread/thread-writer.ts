@@ -1,14 +1,42 @@
 import type { JsonObject } from '#lib/json';
-import { Batch } from '../batch.js';
-import { inCompany } from '../in-company.js';
+import { Batch, inCompany } from '../batch.js';
 import { jsonText } from '../json-text.js';
+import { threadNotFound } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
-import { createThread } from './create-thread.js';
-import { createThreads, type NewThread } from './create-threads.js';
-import { removeThread } from './remove-thread.js';
-import { removeThreads, type ThreadRemoval } from './remove-threads.js';
+import {
+  createThread,
+  createThreads,
+  type NewThread,
+  removeThread,
+  removeThreads,
+  type ThreadRemoval,
+} from './change-thread.js';
+import { getThread, readThreads, type ThreadQuestion } from './threads.js';
+
+/**
+ * Reads threads as JSON text: questions that come in while a statement is in flight share the next one. A
+ * large thread is read alone, after those before it.
+ */
+export class ThreadReader {
+  readonly #reads: Batch<ThreadQuestion, string | undefined>;
+
+  constructor(private readonly sql: Sql) {
+    this.#reads = new Batch(async (questions) => {
+      const texts = await readThreads(WORKER, sql, questions);
+      const answers = new Map(questions.map((question, at) => [question, texts[at]]));
+      return (question) => answers.get(question);
+    });
+  }
+
+  /** @throws PublicError `not_found` */
+  async read(scope: Scope, threadId: string): Promise<string> {
+    const text = await this.#reads.add({ scope, threadId });
+    if (text === undefined) throw threadNotFound(threadId);
+    return text === 'large' ? this.sql.lookInto(scope, () => getThread(scope, this.sql, threadId)) : text;
+  }
+}
 
 /** Limit per statement. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { newId, storeFixture } from '../../../testdata/store-fixture.js';
 import { WORKER } from '../worker-scope.js';
-import { claimWebhooks, type WebhookPlaces } from './claim-webhooks.js';
+import { claimWebhooks, type WebhookPlaces } from './webhooks.js';
 
 const store = storeFixture();
 const LARGE = 2 * 1024 * 1024;

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { readJson, writeJson } from '#lib/data-folder';
-import { isNewer } from '../../data-folder/upgrade.js';
-import type { PartRecord } from '../part/part-record.js';
+import { isNewer } from '../../data-folder/data-folder.js';
+import type { PartRecord } from '../part/write-part.js';
 import { BackupKey, type KeyRecord } from '../part/seal.js';
 
 /** Version of the layout that this program writes. */

@@ -5,7 +5,7 @@ import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { errorText } from '#lib/errors';
 import { readTar, type TarItem } from '#lib/tar';
-import { PIECE_BYTES, type PartRecord } from './part-record.js';
+import { PIECE_BYTES, type PartRecord } from './write-part.js';
 import { type BackupKey, PLAIN, type Seal } from './seal.js';
 
 /** A part that is not what was written. The message names file and place. */

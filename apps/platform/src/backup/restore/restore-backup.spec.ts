@@ -7,7 +7,7 @@ import { systemClock } from '#lib/time';
 import { noBody, type TarEntry, type TarItem } from '#lib/tar';
 import { newHead, openBackup, writeManifest } from '../format/backup-manifest.js';
 import { writePart } from '../part/write-part.js';
-import { verifyBackup } from '../verify-backup.js';
+import { verifyBackup } from '../backup-commands.js';
 import { restoreBackup } from './restore-backup.js';
 
 const quiet = { stage() {}, bytes() {}, note() {}, end() {} };

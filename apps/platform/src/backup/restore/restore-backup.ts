@@ -1,24 +1,191 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { chmod, chown, lstat, mkdir, open, rm, stat, symlink } from 'node:fs/promises';
+import { basename, dirname, join, normalize } from 'node:path';
 import { type DataPaths, dataPaths, INSTALLATION, packagesOf, takeLock } from '#lib/data-folder';
-import { draftCluster, hasRunningServer, installedMajor, removeCluster } from '#lib/embedded-postgres';
+import {
+  draftCluster,
+  hasRunningServer,
+  installedMajor,
+  removeCluster,
+  startEmbeddedPostgres,
+} from '#lib/embedded-postgres';
+import { openConnection, type OwnConnection } from '#lib/postgres';
+import { databaseSecretName, RESOURCES } from '#lib/resources';
+import type { TarEntry, TarItem } from '#lib/tar';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { dropTakenPorts } from '../../data-folder/ports.js';
 import {
   beginRestore,
   endRestore,
   isUnfinishedRestore,
   UNFINISHED_RESTORE,
-} from '../../data-folder/unfinished-restore.js';
+} from '../../data-folder/data-folder.js';
+import { dropTakenPorts } from '../../data-folder/ports.js';
 import { restoreObjects } from '../content/object-items.js';
 import { kindOfPart, onlyOf } from '../content/part-entries.js';
 import { type BackupManifest, type OpenBackup, thisMachine } from '../format/backup-manifest.js';
 import { readPart } from '../part/read-part.js';
-import type { PartRecord } from '../part/part-record.js';
-import type { BackupWatch } from '../take/backup-watch.js';
-import { recover } from './recover.js';
-import { unpack } from './unpack.js';
+import type { PartRecord } from '../part/write-part.js';
+import type { BackupWatch } from '../take/terminal-watch.js';
+
+/**
+ * Makes a database's Secret unknown for each deployment: the controller makes it anew, with another password. Until then
+ * pods of the deployments wait, instead of going to the address and the password of the original, which may be right
+ * there and valid.
+ */
+const FORGET_ADDRESSES = `
+DELETE FROM kube_objects secret USING kube_objects deployment
+WHERE secret.resource = 'secrets' AND deployment.resource = $2
+  AND secret.namespace = deployment.namespace AND secret.name = deployment.name || $1`;
+
+export interface RecoverRequest {
+  readonly root: string;
+  /** Another Postgres has the port that the deployments know. */
+  readonly isMoved: boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Starts only Postgres, once: it recovers the copy to its moment, and puts it on the disk.
+ * @returns number of databases
+ */
+async function recover({ root, isMoved, clock, log }: RecoverRequest): Promise<number> {
+  if (!existsSync(join(root, 'secrets', 'postgres.json')))
+    throw new Error('the backup has no passwords of its databases; restore another one');
+  const postgres = await startEmbeddedPostgres({ dataDir: root, port: 0, isTied: true, log, clock });
+  try {
+    const names = await query(postgres.superuserUri, databasesOf);
+    if (isMoved && names.includes('kube')) {
+      const uri = new URL(postgres.superuserUri);
+      uri.pathname = '/kube';
+      const { plural, group } = RESOURCES.AgentDeployment;
+      const values = [databaseSecretName(''), `${plural}.${group}`];
+      await query(uri.toString(), (kube) => kube.query(FORGET_ADDRESSES, values));
+    }
+    return names.length;
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function databasesOf(connection: OwnConnection): Promise<readonly string[]> {
+  const { rows } = await connection.query<{ datname: string }>(
+    'SELECT datname FROM pg_database WHERE NOT datistemplate',
+  );
+  return rows.map(({ datname }) => datname);
+}
+
+async function query<T>(uri: string, work: (connection: OwnConnection) => Promise<T>): Promise<T> {
+  const connection = await openConnection({ uri, applicationName: 'agentplane restore' });
+  try {
+    return await work(connection);
+  } finally {
+    await connection.end();
+  }
+}
+
+export interface UnpackOptions {
+  /** Root of all unpacked entries. */
+  readonly root: string;
+  /** Owner of the files; this process's user when absent. */
+  readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
+  /** Waits for each file to be on the disk. */
+  readonly isDurable: boolean;
+  /** New target of a link. */
+  readonly moveLink?: (target: string) => string;
+}
+
+/**
+ * Permitted bits of a mode: no set-user-id, which would give the rights of the owner here, and no write
+ * access for everybody. An archive that was not made here may name any mode.
+ */
+const MODE_BITS = 0o755;
+
+/**
+ * Unpacks entries below a root. Links are made last, so that nothing is written through one of this archive;
+ * an existing link is not followed either, wherever it is in a path.
+ * @throws Error for a path that leads out of the root
+ */
+export async function unpack(items: AsyncIterable<TarItem>, options: UnpackOptions): Promise<void> {
+  const links: TarEntry[] = [];
+  const folders: TarEntry[] = [];
+  const room = new Room(options);
+  for await (const { entry, body } of items) {
+    const path = pathIn(options.root, entry.path);
+    if (entry.kind === 'link') links.push(entry);
+    else if (entry.kind === 'folder') {
+      await room.makeFolder(path);
+      folders.push(entry);
+    } else {
+      await room.makeFolder(dirname(path));
+      await writeFile(path, entry.mode, body, options);
+    }
+  }
+  for (const { path, target = '' } of links) {
+    const whole = pathIn(options.root, path);
+    await room.makeFolder(dirname(whole));
+    await rm(whole, { force: true });
+    await symlink(options.moveLink?.(target) ?? target, whole);
+  }
+  // last: a folder may be one that its owner may not write to
+  for (const { path, mode } of folders) await chmod(pathIn(options.root, path), mode & MODE_BITS);
+}
+
+/** @throws Error when the path is not below the root */
+function pathIn(root: string, path: string): string {
+  const plain = normalize(path);
+  if (plain.startsWith('/') || plain === '..' || plain.startsWith('../') || plain.includes('\0'))
+    throw new Error(
+      `${JSON.stringify(path)} leads out of the folder; the archive was not made by "agentplane backup"`,
+    );
+  return join(root, plain);
+}
+
+/** The folders of one archive. */
+class Room {
+  /** Paths that are folders and no links, for as long as the archive is unpacked. */
+  readonly #made = new Set<string>();
+
+  constructor(private readonly options: UnpackOptions) {}
+
+  /** Looks at every part of the path: asked of the whole path, the system follows links of the parts before. */
+  async makeFolder(path: string): Promise<void> {
+    const { owner, root } = this.options;
+    if (this.#made.has(path)) return;
+    if (path !== root) await this.makeFolder(dirname(path));
+    // the root is the operator's, and may be a link
+    const found = await (path === root ? stat(path) : lstat(path)).catch(() => undefined);
+    if (found && !found.isDirectory())
+      throw new Error(
+        `${path} is no folder, and the archive has something in it; the archive was not made by "agentplane backup"`,
+      );
+    if (!found) {
+      await mkdir(path, { mode: 0o700 });
+      if (owner) await chown(path, owner.uid, owner.gid);
+    }
+    this.#made.add(path);
+  }
+}
+
+async function writeFile(
+  path: string,
+  mode: number,
+  body: AsyncIterable<Buffer>,
+  { owner, isDurable }: UnpackOptions,
+): Promise<void> {
+  // in place of the existing entry, which may be a link
+  await rm(path, { force: true });
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for await (const piece of body) await handle.writeFile(piece);
+    await handle.chmod(mode & MODE_BITS);
+    if (owner) await handle.chown(owner.uid, owner.gid);
+    if (isDurable) await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
 
 export interface RestoreRequest {
   readonly backup: OpenBackup;

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { noBody, type TarEntry, type TarItem } from '#lib/tar';
-import { unpack } from './unpack.js';
+import { unpack } from './restore-backup.js';
 
 const entry = (kind: TarEntry['kind'], path: string, more: Partial<TarEntry> = {}): TarEntry => ({
   kind,

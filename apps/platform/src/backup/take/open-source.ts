@@ -12,7 +12,7 @@ import { embeddedDatabases, startEmbeddedPostgres } from '#lib/embedded-postgres
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Ports } from '../../data-folder/ports.js';
-import { refuseUnfinishedRestore } from '../../data-folder/unfinished-restore.js';
+import { refuseUnfinishedRestore } from '../../data-folder/data-folder.js';
 
 /** A platform to copy. */
 export interface BackupSource {

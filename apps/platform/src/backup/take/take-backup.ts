@@ -4,10 +4,9 @@ import { type DataPaths, INSTALLATION, takeLock } from '#lib/data-folder';
 import { installedMajor, withBaseBackup } from '#lib/embedded-postgres';
 import type { Clock } from '#lib/time';
 import { readTar, type TarItem } from '#lib/tar';
-import { sumOfFiles } from '../content/folder-items.js';
+import { auditItems, fileItems, imageItems, sumOfFiles } from '../content/platform-items.js';
 import { ObjectItems, sumOfObjects } from '../content/object-items.js';
 import { onlyOf } from '../content/part-entries.js';
-import { auditItems, fileItems, imageItems } from '../content/platform-items.js';
 import {
   type BackupHead,
   type BackupManifest,
@@ -19,11 +18,10 @@ import {
   writeManifest,
   writeProgress,
 } from '../format/backup-manifest.js';
-import type { PartRecord } from '../part/part-record.js';
+import { type PartRecord, writePart } from '../part/write-part.js';
 import { isWhole } from '../part/read-part.js';
 import { BackupKey } from '../part/seal.js';
-import { writePart } from '../part/write-part.js';
-import type { BackupWatch } from './backup-watch.js';
+import type { BackupWatch } from './terminal-watch.js';
 import type { BackupSource } from './open-source.js';
 
 export interface TakeRequest {

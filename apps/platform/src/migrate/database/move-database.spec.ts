@@ -6,7 +6,7 @@ import { INSTALLATION } from '#lib/data-folder';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
-import { bringUpSchema } from './bring-up-schema.js';
+import { bringUpSchema } from './machine-database.js';
 import { moveDatabase } from './move-database.js';
 
 spawnSync(process.execPath, [join(INSTALLATION, 'bin', 'build.js')]);

@@ -9,15 +9,182 @@ import {
 } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import {
-  AGENT_SCHEMA,
-  type AgentTable,
-  agentTables,
-  schemaVersion,
-  WRITTEN_AT_START,
-} from './agent-tables.js';
-import { madeObjects, missingIn, renderObjects } from './made-objects.js';
-import { requireNoSessions } from './require-no-sessions.js';
+
+/** Sessions of a command that was killed a moment ago, and of pods that are stopping, end by themselves. */
+const PATIENCE_MS = 10_000;
+const PAUSE_MS = 250;
+
+/** Every role may read whose session it is and how it calls itself. Monitoring and the like log in as other roles. */
+const SESSIONS = `SELECT current_database() AS database, application_name AS name, count(*)::int AS count
+  FROM pg_stat_activity
+  WHERE datname = current_database() AND usename = current_user AND application_name <> $1
+  GROUP BY 2 ORDER BY 2`;
+
+/**
+ * Looks for other sessions of the role of a database: servers of the deployment, and what its graphs opened.
+ * @param ownName the name of the sessions that are this program's
+ * @throws Error that names them, when they are still there after some seconds
+ */
+async function requireNoSessions(
+  database: Queryable,
+  { ownName, clock }: { readonly ownName: string; readonly clock: Clock },
+): Promise<void> {
+  for (const start = clock.monotonicMs(); ; await clock.sleep(PAUSE_MS)) {
+    const { rows } = await database.query<{ database: string; name: string; count: number }>(SESSIONS, [
+      ownName,
+    ]);
+    const [first] = rows;
+    if (first === undefined) return;
+    if (clock.monotonicMs() - start < PATIENCE_MS) continue;
+    const names = rows.map(
+      ({ name, count }) => `${count} of ${name === '' ? 'a program without a name' : name}`,
+    );
+    throw new Error(
+      `moving a database failed: ${first.database} has open sessions (${names.join(', ')}); suspend its deployment and repeat`,
+    );
+  }
+}
+
+/** Schema of everything that an agent server keeps, the checkpointer's tables included. */
+const AGENT_SCHEMA = 'agentplane';
+
+/** A table whose rows are copied. */
+interface AgentTable {
+  readonly name: string;
+  /** Columns that the database does not compute. */
+  readonly columns: readonly string[];
+  /** All columns with their types: two databases of one schema have the same. */
+  readonly shape: string;
+  readonly hasTriggers: boolean;
+  /** Sequences, by the column that takes its numbers from them. */
+  readonly sequences: readonly string[];
+}
+
+/** Tables of applied migrations: each database notes its own. */
+const LEFT: ReadonlySet<string> = new Set(['migrations', 'checkpoint_migrations']);
+
+/**
+ * Rows that the schema or the start of a server writes by itself, so that a target which has no others is empty: the
+ * source's take their place.
+ */
+const WRITTEN_AT_START: Readonly<Record<string, string>> = {
+  context_key: 'true',
+  thread_ttl_default: 'true',
+  assistants: 'system',
+  assistant_versions: `assistant_id IN (SELECT assistant_id FROM ${AGENT_SCHEMA}.assistants WHERE system)`,
+};
+
+/**
+ * Unlogged tables hold the output of runs at work for readers of other servers, and are left. Referenced
+ * tables come first.
+ */
+const TABLES = `SELECT c.relname AS name,
+    array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS columns,
+    json_agg(json_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attname)::text AS shape,
+    EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal) AS "hasTriggers",
+    coalesce(array_agg(pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname)
+      ORDER BY a.attnum) FILTER (WHERE a.attidentity <> ''), '{}') AS sequences,
+    (SELECT count(*)::int FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f') AS references
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relpersistence = 'p'
+  GROUP BY c.oid, c.relname, n.nspname
+  ORDER BY 6, 1`;
+
+/** The tables of an agent server in a database, in the order in which they can be filled. */
+async function agentTables(database: Queryable): Promise<readonly AgentTable[]> {
+  const { rows } = await database.query<AgentTable>(TABLES, [AGENT_SCHEMA]);
+  return rows.filter(({ name }) => !LEFT.has(name));
+}
+
+/** Numbers of the migrations that an agent server applied; undefined where none ever started on the database. */
+async function schemaVersion(database: Queryable): Promise<number | undefined> {
+  const { rows: found } = await database.query<{ exists: boolean }>(
+    `SELECT to_regclass($1) IS NOT NULL AS exists`,
+    [`${AGENT_SCHEMA}.migrations`],
+  );
+  if (found[0]?.exists !== true) return undefined;
+  const { rows } = await database.query<{ version: number | null }>(
+    `SELECT max(version) AS version FROM ${AGENT_SCHEMA}.migrations`,
+  );
+  return rows[0]?.version ?? undefined;
+}
+
+/** Something in a database that Postgres itself did not bring, as Postgres identifies it. */
+export interface MadeObject {
+  /** `table`, `function`, `extension`, … */
+  readonly type: string;
+  /** Name with its schema and its arguments, quoted where needed. */
+  readonly identity: string;
+}
+
+/** First id of a user's object; those below it are in every database (FirstNormalObjectId). */
+const FIRST_OWN = 16_384;
+
+/** Row types and arrays go with what they are of; constraints and defaults with their tables. Large objects choose their numbers. */
+const CATALOGS: Readonly<Record<string, string>> = {
+  pg_namespace: `nspname NOT LIKE 'pg\\_%'`,
+  pg_class: `relkind <> 't' AND relpersistence <> 't'`,
+  pg_type: `typrelid = 0 AND NOT EXISTS (SELECT FROM pg_type e WHERE e.typarray = o.oid)`,
+  pg_trigger: 'NOT tgisinternal',
+  pg_rewrite: `rulename <> '_RETURN'`,
+  ...Object.fromEntries(
+    [
+      'pg_extension',
+      'pg_proc',
+      'pg_policy',
+      'pg_collation',
+      'pg_operator',
+      'pg_opclass',
+      'pg_cast',
+      'pg_conversion',
+      'pg_ts_config',
+      'pg_ts_dict',
+      'pg_statistic_ext',
+      'pg_language',
+      'pg_event_trigger',
+      'pg_publication',
+      'pg_foreign_server',
+      'pg_foreign_data_wrapper',
+    ].map((catalog) => [catalog, 'true']),
+  ),
+};
+
+const OBJECTS = `SELECT found.type, found.identity
+  FROM (${Object.entries(CATALOGS)
+    .map(
+      ([catalog, condition]) =>
+        `SELECT '${catalog}'::regclass AS catalog, o.oid FROM ${catalog} o
+        WHERE o.oid >= ${FIRST_OWN} AND ${condition}`,
+    )
+    .join(' UNION ALL ')}
+    UNION ALL SELECT 'pg_largeobject'::regclass, oid FROM pg_largeobject_metadata) made,
+  LATERAL pg_identify_object(made.catalog, made.oid, 0) found
+  WHERE found.schema IS DISTINCT FROM 'pg_toast'
+    AND NOT EXISTS (SELECT FROM pg_depend d
+      WHERE d.classid = made.catalog AND d.objid = made.oid AND d.deptype = 'e')
+  ORDER BY found.type <> 'table', 1, 2`;
+
+/** Everything that was made in a database, except objects of extensions; tables first. */
+async function madeObjects(database: Queryable): Promise<readonly MadeObject[]> {
+  return (await database.query<MadeObject>(OBJECTS)).rows;
+}
+
+/** Objects of one database that another does not have under the same name. */
+function missingIn(others: readonly MadeObject[], objects: readonly MadeObject[]): readonly MadeObject[] {
+  const key = ({ type, identity }: MadeObject): string => `${type} ${identity}`;
+  const known = new Set(others.map(key));
+  return objects.filter((object) => !known.has(key(object)));
+}
+
+const SHOWN = 5;
+
+/** The first of them by name, and how many there are beside. */
+function renderObjects(objects: readonly MadeObject[]): string {
+  const shown = objects.slice(0, SHOWN).map(({ type, identity }) => `${type} ${identity}`);
+  const rest = objects.length - shown.length;
+  return `${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
 
 export interface MoveOptions {
   /** URI of the database that is read. Secret. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PartHashes } from './part-hashes.js';
+import { PartHashes } from './copy-objects.js';
 
 const md5 = (bytes: Buffer): Buffer => createHash('md5').update(bytes).digest();
 

@@ -1,6 +1,10 @@
 import { ANNOTATION, LISTENER_KEY_TYPE } from '#lib/resources';
-import { type CopyTarget, decideCopies, type WorkspaceCopies } from './decide-copies.js';
-import type { WorkspaceContent } from './workspace-content.js';
+import {
+  type CopyTarget,
+  decideCopies,
+  type WorkspaceContent,
+  type WorkspaceCopies,
+} from './decide-copies.js';
 
 const FROM = 'c0000000-0000-4000-8000-000000000000';
 const TARGET: CopyTarget = { name: 'moved', from: FROM, imagePrefix: undefined };

@@ -1,14 +1,18 @@
 import { visibleText } from '#lib/command-line';
-import type { Draft, Untyped } from '#lib/kube';
+import type { Draft, KubeClient, Untyped } from '#lib/kube';
 import {
   type AgentDeployment,
+  type AgentRevision,
   ANNOTATION,
   BUILD_LOGIN_TYPE,
   type BulkExport,
+  type BulkExportDestination,
   deploymentSecretNames,
   idOf,
   isConditionTrue,
+  isDeleting,
   type KubeObject,
+  type Listener,
   LISTENER_KEY_TYPE,
   type ResourceRef,
   RESOURCES,
@@ -18,7 +22,33 @@ import {
   type Workspace,
   workspaceNamespace,
 } from '#lib/resources';
-import type { WorkspaceContent } from './workspace-content.js';
+
+/** A workspace with the content of its namespace. */
+export interface WorkspaceContent {
+  readonly workspace: Workspace;
+  readonly secrets: readonly Secret[];
+  readonly listeners: readonly Listener[];
+  readonly destinations: readonly BulkExportDestination[];
+  readonly deployments: readonly AgentDeployment[];
+  readonly revisions: readonly AgentRevision[];
+  readonly exports: readonly BulkExport[];
+}
+
+/** Reads a workspace; what is being deleted is left out. */
+export async function readWorkspace(client: KubeClient, workspace: Workspace): Promise<WorkspaceContent> {
+  const namespace = workspaceNamespace(workspace.metadata.name);
+  const list = async <T extends KubeObject>(ref: ResourceRef<T>): Promise<readonly T[]> =>
+    (await client.list(ref, { namespace })).items.filter((object) => !isDeleting(object));
+  const [secrets, listeners, destinations, deployments, revisions, exports] = await Promise.all([
+    list(SECRETS),
+    list(RESOURCES.Listener),
+    list(RESOURCES.BulkExportDestination),
+    list(RESOURCES.AgentDeployment),
+    list(RESOURCES.AgentRevision),
+    list(RESOURCES.BulkExport),
+  ]);
+  return { workspace, secrets, listeners, destinations, deployments, revisions, exports };
+}
 
 type DraftMeta = Draft<Untyped>['metadata'];
 

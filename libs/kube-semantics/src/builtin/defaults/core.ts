@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
 import { always, chain, derived, each, fields, type Fill, inside, when } from './fill.js';
-import { canonicalQuantities } from './resources.js';
+import { canonicalQuantities } from './pod.js';
 
 const CLIENT_IP_TIMEOUT_SECONDS = 10_800;
 const RBAC_GROUP = 'rbac.authorization.k8s.io';

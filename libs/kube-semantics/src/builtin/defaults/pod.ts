@@ -1,7 +1,25 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
+import { formatQuantity, parseQuantity } from '../../quantity/quantity.js';
 import { always, chain, derived, each, fields, type Fill, inside, nonZeroFields, when } from './fill.js';
-import { canonicalQuantities } from './resources.js';
+
+/** Writes the quantities of a resource list the way Kubernetes does: as text, `1000m` as `1`. */
+export function canonicalQuantities(name: string): Fill {
+  return (object) => {
+    const list = object[name];
+    if (!isJsonObject(list)) return object;
+    const entries = Object.entries(list).map(([resource, value]) => [resource, canonical(value)] as const);
+    if (entries.every(([resource, value]) => list[resource] === value)) return object;
+    return { ...object, [name]: Object.fromEntries(entries) };
+  };
+}
+
+/** One quantity in canonical form; a malformed one is left for validation to refuse. */
+function canonical(value: unknown): unknown {
+  if (typeof value !== 'string' && typeof value !== 'number') return value;
+  const quantity = parseQuantity(String(value));
+  return quantity === undefined ? value : formatQuantity(quantity);
+}
 
 const FILE_MODE = 420;
 const LOST_NODE_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
@@ -157,4 +175,88 @@ function qosClass(object: JsonObject): string {
 
 function count(resources: JsonObject): number {
   return ['cpu', 'memory'].filter((name) => resources[name] !== undefined).length;
+}
+
+const MAX_INT32 = 2_147_483_647;
+
+const rollingUpdate = when(
+  (strategy) => strategy['type'] === 'RollingUpdate',
+  always('rollingUpdate', fields({ maxSurge: '25%', maxUnavailable: '25%' })),
+);
+
+export const deployment: Fill = inside(
+  'spec',
+  podTemplate,
+  fields({ replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 }),
+  always('strategy', fields({ type: 'RollingUpdate' }), rollingUpdate),
+);
+
+export const replicaSet: Fill = inside('spec', podTemplate, fields({ replicas: 1 }));
+
+export const statefulSet: Fill = inside(
+  'spec',
+  podTemplate,
+  fields({ replicas: 1, revisionHistoryLimit: 10, podManagementPolicy: 'OrderedReady' }),
+  always(
+    'updateStrategy',
+    when((strategy) => (strategy['type'] ?? '') === '', fields({ type: 'RollingUpdate', rollingUpdate: {} })),
+    when(
+      (strategy) => strategy['type'] === 'RollingUpdate',
+      inside('rollingUpdate', fields({ partition: 0 })),
+    ),
+  ),
+  always('persistentVolumeClaimRetentionPolicy', fields({ whenDeleted: 'Retain', whenScaled: 'Retain' })),
+);
+
+export const job: Fill = chain(
+  inside(
+    'spec',
+    podTemplate,
+    when(
+      (spec) => spec['completions'] === undefined && spec['parallelism'] === undefined,
+      fields({ completions: 1 }),
+    ),
+    fields({ parallelism: 1, completionMode: 'NonIndexed', suspend: false, manualSelector: false }),
+    derived('backoffLimit', (spec) => (spec['backoffLimitPerIndex'] === undefined ? 6 : MAX_INT32)),
+    derived('podReplacementPolicy', (spec) =>
+      spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
+    ),
+  ),
+  labelsOfTemplate,
+);
+
+function labelsOfTemplate(object: JsonObject): JsonObject {
+  const metadata = recordAt(object, 'metadata');
+  const labels = recordAt(object, 'spec', 'template', 'metadata', 'labels');
+  if (Object.keys(recordAt(metadata, 'labels')).length > 0 || Object.keys(labels).length === 0) return object;
+  return { ...object, metadata: { ...metadata, labels } };
+}
+
+/** A new Job gets its selector and the labels of its pods from its uid, unless it says `manualSelector`. */
+export function prepareJob(object: JsonObject): JsonObject {
+  const spec = recordAt(object, 'spec');
+  if (spec['manualSelector'] === true) return object;
+  const uid = textAt(object, ['metadata', 'uid']);
+  const name = textAt(object, ['metadata', 'name']);
+  const template = recordAt(spec, 'template');
+  const metadata = recordAt(template, 'metadata');
+  const given = recordAt(metadata, 'labels');
+  const uidLabel = 'batch.kubernetes.io/controller-uid';
+  const labels = {
+    'batch.kubernetes.io/job-name': name,
+    'controller-uid': uid,
+    'job-name': name,
+    [uidLabel]: uid,
+    ...given,
+  };
+  const selector = isJsonObject(spec['selector']) ? spec['selector'] : {};
+  const matchLabels = { ...recordAt(selector, 'matchLabels'), [uidLabel]: labels[uidLabel] };
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      selector: { ...selector, matchLabels },
+      template: { ...template, metadata: { ...metadata, labels } },
+    },
+  };
 }

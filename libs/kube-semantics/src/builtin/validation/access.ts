@@ -2,8 +2,7 @@ import { jsonEquals, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
 import { type FieldError, invalid, notSupported, required } from '../../schema/field-error.js';
 import { dnsSubdomain, pathSegment } from '../../schema/names.js';
-import { eachItem, named } from './checks.js';
-import type { Validator } from './validator.js';
+import { eachItem, named, type Validator } from './checks.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
 

@@ -1,6 +1,8 @@
-import { errorsOfEach } from '../../schema/errors-of-each.js';
 import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
-import { type FieldError, invalid, notSupported, required } from '../../schema/field-error.js';
+import { errorsOfEach, type FieldError, invalid, notSupported, required } from '../../schema/field-error.js';
+
+/** The rules of one kind, metadata apart; with `old` also what must not change. */
+export type Validator = (object: JsonObject, old?: JsonObject) => readonly FieldError[];
 
 const IMMUTABLE = 'field is immutable';
 

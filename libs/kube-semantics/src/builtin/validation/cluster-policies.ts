@@ -1,14 +1,18 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
-import { errorsOfEach } from '../../schema/errors-of-each.js';
-import { duplicate, type FieldError, forbidden, invalid, required } from '../../schema/field-error.js';
+import {
+  duplicate,
+  errorsOfEach,
+  type FieldError,
+  forbidden,
+  invalid,
+  required,
+} from '../../schema/field-error.js';
 import { BlockList, isIP } from '../../schema/ip-address.js';
 import { portNumber, qualifiedName } from '../../schema/names.js';
-import { eachItem, immutable, named, oneOf, problems } from './checks.js';
-import { validatePort } from './container-probes.js';
-import { validateQuantities } from './container.js';
+import { eachItem, immutable, named, oneOf, problems, type Validator } from './checks.js';
+import { validatePort, validateQuantities } from './container.js';
 import { validateSelector } from './label-selector.js';
-import type { Validator } from './validator.js';
 
 const HIGHEST_PRIORITY = 1_000_000_000;
 const QUOTA_NAMES =

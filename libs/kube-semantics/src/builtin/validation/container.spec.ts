@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { validatePodSpec } from './pod-spec.js';
+import { validatePodSpec } from './workloads.js';
 
 const container = (name: string, image = 'x') => ({ name, image });
 const containers = (count: number) => Array.from({ length: count }, (_, at) => container(`c${at}`));

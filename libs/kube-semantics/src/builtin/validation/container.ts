@@ -1,21 +1,176 @@
-import { errorsOfEach } from '../../schema/errors-of-each.js';
-import type { JsonObject } from '#lib/json';
-import { recordAt, textAt } from '../../object/reading.js';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { listAt, recordAt, textAt, at as valueAt } from '../../object/reading.js';
 import { formatQuantity, parseQuantity } from '../../quantity/quantity.js';
 import {
   duplicate,
+  errorsOfEach,
   type FieldError,
   forbidden,
   invalid,
   notFound,
+  notSupported,
   required,
   tooLong,
   tooMany,
 } from '../../schema/field-error.js';
-import { dnsLabel, portName, portNumber } from '../../schema/names.js';
-import { eachItem, named, oneOf, problems } from './checks.js';
-import { validateEnv, validateEnvFrom } from './container-env.js';
-import { validateProbes } from './container-probes.js';
+import {
+  configKey,
+  dnsLabel,
+  dnsSubdomain,
+  environmentName,
+  portName,
+  portNumber,
+  qualifiedName,
+} from '../../schema/names.js';
+import { eachItem, named, nonNegative, oneOf, problems } from './checks.js';
+
+const SOURCES = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
+const FIELDS = [
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+  'spec.nodeName',
+  'spec.serviceAccountName',
+  'status.hostIP',
+  'status.hostIPs',
+  'status.podIP',
+  'status.podIPs',
+];
+
+/** The variables of a container. */
+function validateEnv(env: unknown, path: string): readonly FieldError[] {
+  return eachItem(env, path, (item, at) => [
+    ...named(item['name'], `${at}.name`, environmentName),
+    ...(isJsonObject(item['valueFrom']) ? validateSource(item, item['valueFrom'], `${at}.valueFrom`) : []),
+  ]);
+}
+
+function validateSource(variable: JsonObject, source: JsonObject, path: string): readonly FieldError[] {
+  const given = SOURCES.filter((name) => isJsonObject(source[name]));
+  const errors = [
+    ...(isJsonObject(source['fieldRef']) ? validateFieldRef(source['fieldRef'], `${path}.fieldRef`) : []),
+    ...['configMapKeyRef', 'secretKeyRef'].flatMap((name) => {
+      const reference = source[name];
+      return isJsonObject(reference) ? validateKeyRef(reference, `${path}.${name}`) : [];
+    }),
+  ];
+  if (given.length === 0) {
+    const text = 'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`';
+    errors.push(invalid(path, '', text));
+  } else if (textAt(variable, ['value']) !== '') {
+    errors.push(invalid(path, '', 'may not be specified when `value` is not empty'));
+  } else if (given.length > 1) {
+    errors.push(invalid(path, '', 'may not have more than one field specified at a time'));
+  }
+  return errors;
+}
+
+function validateFieldRef(reference: JsonObject, path: string): readonly FieldError[] {
+  const field = textAt(reference, ['fieldPath']);
+  if (field === '') return [required(`${path}.fieldPath`)];
+  const subscript = /^metadata\.(annotations|labels)\['(.*)'\]$/.exec(field);
+  if (subscript !== null) return problems(subscript[2], path, qualifiedName(subscript[2] ?? ''));
+  if (FIELDS.includes(field)) return [];
+  const isKnown = field === 'metadata.annotations' || field === 'metadata.labels';
+  if (isKnown) return [notSupported(`${path}.fieldPath`, field, FIELDS)];
+  return [
+    invalid(`${path}.fieldPath`, field, `error converting fieldPath: field label not supported: ${field}`),
+  ];
+}
+
+function validateKeyRef(reference: JsonObject, path: string): readonly FieldError[] {
+  const name = textAt(reference, ['name']);
+  return [
+    ...problems(name, `${path}.name`, dnsSubdomain(name)),
+    ...named(reference['key'], `${path}.key`, configKey),
+  ];
+}
+
+/** Whole ConfigMaps and Secrets as variables. */
+function validateEnvFrom(envFrom: unknown, path: string): readonly FieldError[] {
+  return eachItem(envFrom, path, (item, at) => {
+    const prefix = textAt(item, ['prefix']);
+    const given = ['configMapRef', 'secretRef'].filter((name) => isJsonObject(item[name]));
+    const errors = prefix === '' ? [] : [...problems(prefix, `${at}.prefix`, environmentName(prefix))];
+    for (const name of given) {
+      const value = valueAt(recordAt(item, name), 'name');
+      errors.push(...named(value, `${at}.${name}.name`, dnsSubdomain));
+    }
+    if (given.length === 0)
+      errors.push(invalid(path, '', 'must specify one of: `configMapRef` or `secretRef`'));
+    if (given.length > 1)
+      errors.push(invalid(path, '', 'may not have more than one field specified at a time'));
+    return errors;
+  });
+}
+
+const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'];
+const TIMES = [
+  'initialDelaySeconds',
+  'timeoutSeconds',
+  'periodSeconds',
+  'successThreshold',
+  'failureThreshold',
+];
+const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
+
+/** The probes and life cycle hooks of a container. */
+function validateProbes(container: JsonObject, path: string): readonly FieldError[] {
+  const probes = PROBES.flatMap((name) => {
+    const probe = container[name];
+    return isJsonObject(probe) ? validateProbe(probe, `${path}.${name}`, name) : [];
+  });
+  const lifecycle = isJsonObject(container['lifecycle']) ? container['lifecycle'] : {};
+  const hooks = ['postStart', 'preStop'].flatMap((name) => {
+    const hook = lifecycle[name];
+    return isJsonObject(hook) ? validateHandler(hook, `${path}.lifecycle.${name}`) : [];
+  });
+  return [...hooks, ...probes];
+}
+
+function validateProbe(probe: JsonObject, path: string, name: string): readonly FieldError[] {
+  const threshold = probe['successThreshold'];
+  const errors = [...validateHandler(probe, path), ...nonNegative(probe, path, ...TIMES)];
+  if (name !== 'readinessProbe' && threshold !== undefined && threshold !== 1) {
+    errors.push(invalid(`${path}.successThreshold`, threshold, 'must be 1'));
+  }
+  return errors;
+}
+
+function validateHandler(handler: JsonObject, path: string): readonly FieldError[] {
+  const given = HANDLERS.filter((name) => isJsonObject(handler[name]));
+  const [first, ...more] = given;
+  if (first === undefined) return [required(path, 'must specify a handler type')];
+  const action = handler[first];
+  return [
+    ...(isJsonObject(action) ? validateAction(first, action, `${path}.${first}`) : []),
+    ...more.map((name) => forbidden(`${path}.${name}`, 'may not specify more than 1 handler type')),
+  ];
+}
+
+function validateAction(name: string, action: JsonObject, path: string): readonly FieldError[] {
+  switch (name) {
+    case 'exec':
+      return listAt(action, 'command').length > 0 ? [] : [required(`${path}.command`)];
+    case 'httpGet':
+      return [
+        ...(textAt(action, ['path']) === '' ? [required(`${path}.path`)] : []),
+        ...validatePort(action['port'], `${path}.port`),
+        ...oneOf(action['scheme'], `${path}.scheme`, ['HTTP', 'HTTPS']),
+      ];
+    case 'tcpSocket':
+      return validatePort(action['port'], `${path}.port`);
+    default:
+      return [];
+  }
+}
+
+/** A number or the name of one of the container's ports. */
+export function validatePort(port: unknown, path: string): readonly FieldError[] {
+  if (typeof port === 'string') return problems(port, path, portName(port));
+  const number = typeof port === 'number' ? port : 0;
+  return problems(number, path, portNumber(number));
+}
 
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];

@@ -1,7 +1,13 @@
-import { errorsOfEach } from '../../schema/errors-of-each.js';
+import {
+  errorsOfEach,
+  type FieldError,
+  forbidden,
+  invalid,
+  required,
+  tooMany,
+} from '../../schema/field-error.js';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt, textsAt } from '../../object/reading.js';
-import { type FieldError, forbidden, invalid, required, tooMany } from '../../schema/field-error.js';
 import { labelValue, qualifiedName } from '../../schema/names.js';
 import { validateLabels } from '../../schema/object-meta.js';
 import { eachItem } from './checks.js';

@@ -1,2 +1,0 @@
-/** Schema of everything the server keeps, the checkpointer's own tables included. */
-export const SCHEMA = 'agentplane';

@@ -1,4 +1,0 @@
-/** RFC 3339 with microseconds, as leases carry it. */
-export function microTime(time: Date): string {
-  return time.toISOString().replace('Z', '000Z');
-}

@@ -1,1 +1,0 @@
-export { findStablePort, isPortFree } from './stable-port.js';

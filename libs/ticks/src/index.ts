@@ -1,2 +1,0 @@
-export { Tick, type TickMethod } from './tick.js';
-export { Ticks } from './ticks.js';
