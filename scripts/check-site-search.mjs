@@ -19,6 +19,7 @@ const QUESTIONS = [
   ['OpenTelemetry', 'docs/otlp'],
   ['filter traces', 'docs/reference/filter-language'],
   ['schedule an export', 'docs/exporting#schedule'],
+  ['migrate from LangGraph Platform', 'docs/coming-from'],
   ["delete a user's data", 'docs/keep-and-delete#delete-the-data'],
 ];
 

@@ -23,7 +23,7 @@ const TASKS = {
   ],
   'On a cluster': ['cluster', 'scaling'],
 };
-const FIRST = ['tutorial', 'concepts'];
+const FIRST = ['tutorial', 'concepts', 'coming-from'];
 /** Results of measurements: they are part of the project, not of its guides. */
 const RESULTS = ['benchmarks', 'long-tests'];
 
