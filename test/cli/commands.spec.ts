@@ -452,7 +452,8 @@ describe('agentplane with a platform', () => {
 
   describe('logs', () => {
     it('prints the log of every pod of a deployment', async () => {
-      expect(await run('logs', 'sample-agent')).toContain('"msg":"ready"');
+      expect(await run('logs', 'sample-agent')).toMatch(/info {2}ready port=\d+/);
+      expect(await run('logs', 'sample-agent', '-o', 'json')).toContain('"msg":"ready"');
       const last = await run('logs', 'adep/sample-agent', '--tail', '2', '--timestamps', '--since', '1h');
       expect(last.trimEnd().split('\n')).toHaveLength(2);
       expect(last).toMatch(/^(\[[^\]]+\] )?\d{4}-\d\d-\d\dT/);
@@ -466,9 +467,9 @@ describe('agentplane with a platform', () => {
         .filter(({ name }) => /^sample-agent-\d{5}$/.test(name))
         .sort((one, other) => other.name.localeCompare(one.name));
       const number = String(Number(newest?.name.slice(-5)));
-      expect(await run('logs', 'sample-agent', '--revision', number)).toContain('"msg":"ready"');
+      expect(await run('logs', 'sample-agent', '--revision', number)).toContain('ready port=');
       const id = newest?.annotations?.['agentplane.dev/id'] ?? newest?.uid ?? '';
-      expect(await run('logs', 'sample-agent', '--revision', id)).toContain('"msg":"ready"');
+      expect(await run('logs', 'sample-agent', '--revision', id)).toContain('ready port=');
     });
 
     it('prints the same by REST where the context has no kubeconfig', async () => {
@@ -480,7 +481,7 @@ describe('agentplane with a platform', () => {
       });
       const surroundings = { environment: { ...contexts, AGENTPLANE_CONTEXT: 'rest-alone' }, cwd: folder };
       const { code, output } = await agentplane(['logs', 'sample-agent', '--tail', '10000'], surroundings);
-      expect([code, output.includes('"msg":"ready"')]).toEqual([0, true]);
+      expect([code, output.includes('ready port=')]).toEqual([0, true]);
       const listener = await agentplane(['logs', 'lsn/default'], surroundings);
       expect([listener.code, listener.complaint]).toEqual([
         2,
@@ -491,7 +492,7 @@ describe('agentplane with a platform', () => {
 
     it('follows a log until Ctrl-C', async () => {
       const following = startAgentplane(['logs', 'lsn/default', '-f', '--data', platform.dataFolder]);
-      await waitFor(() => following.output().includes('"msg":'), { what: 'the log' });
+      await waitFor(() => following.output().includes('info  '), { what: 'the log' });
       expect(await following.stop()).not.toBe(1);
     });
 

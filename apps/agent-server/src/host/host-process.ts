@@ -84,7 +84,7 @@ function offerWhoIsAtWork(): void {
  */
 function startWatch(question: string, log: Logger): void {
   const beats = new Int32Array(new SharedArrayBuffer(4));
-  const watch = new Worker(new URL('main.js', import.meta.url), {
+  const watch = new Worker(new URL('../watch/main.js', import.meta.url), {
     workerData: { beats, server: process.ppid, question },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
   });

@@ -247,14 +247,14 @@ describe('a request for a deployment', () => {
     ).toBe(status);
   });
 
-  it('refuses lists where objects should be, and names that every object has', async () => {
-    const odd = { hasOwnProperty: 1, toString: 2, constructor: 3 };
-    for (const [name, value] of Object.entries(odd)) {
-      const sent = JSON.stringify(deploymentBody()).replace('{', `{${JSON.stringify(name)}:${value},`);
-      expect((await tenant.call('POST', '/v2/deployments', sent)).status).toBe(422);
-      const inside = JSON.stringify(deploymentBody({ source_config: { resource_spec: { labels: {} } } }));
-      const label = inside.replace('"labels":{', `"labels":{${JSON.stringify(name)}:"x"`);
-      expect((await tenant.call('POST', '/v2/deployments', label)).status).toBe(422);
+  it('refuses lists where objects should be, and fields named as members of every object', async () => {
+    const strictly = { prefer: 'handling=strict' };
+    for (const name of ['hasOwnProperty', 'toString', 'constructor']) {
+      const sent = JSON.stringify(deploymentBody()).replace('{', `{${JSON.stringify(name)}:1,`);
+      expect((await tenant.call('POST', '/v2/deployments', sent, strictly)).status).toBe(422);
+      const inside = JSON.stringify(deploymentBody({ source_config: { resource_spec: { cpu: 1 } } }));
+      const odd = inside.replace('"cpu":1', `"cpu":1,${JSON.stringify(name)}:{}`);
+      expect((await tenant.call('POST', '/v2/deployments', odd, strictly)).status).toBe(422);
     }
     for (const secrets of [[[]], [null], [[{ name: 'A', value: 'b' }]]])
       expect((await tenant.call('POST', '/v2/deployments', deploymentBody({ secrets }))).status).toBe(422);

@@ -53,13 +53,11 @@ class Excess {
     for (const [name, member] of Object.entries(value)) {
       if (this.#isFull()) return;
       const note = noteOf(type, name);
+      const unknown = { loc: [...loc, name], msg: 'Extra inputs are not permitted', type: 'extra_forbidden' };
       if (note) this.#field(note, member, [...loc, name]);
-      else
-        this.#unknown.push({
-          loc: [...loc, name],
-          msg: 'Extra inputs are not permitted',
-          type: 'extra_forbidden',
-        });
+      // an instance with a `constructor` of its own would be checked as one of another class
+      else if (name in Object.prototype) this.#long.push(unknown);
+      else this.#unknown.push(unknown);
     }
   }
 
@@ -77,5 +75,47 @@ class Excess {
 
   #isFull(): boolean {
     return this.#long.length === MAX_PROBLEMS || this.#unknown.length === MAX_PROBLEMS;
+  }
+}
+
+interface HeldValue {
+  readonly path: readonly (string | number)[];
+  readonly value: unknown;
+}
+
+/**
+ * Values of fields that hold any JSON. class-transformer takes a member `constructor` of a plain value for the class of the
+ * value, so it gets a body without them.
+ */
+export class FreeValues {
+  readonly #held: HeldValue[] = [];
+
+  /** The body without them. */
+  take(type: RequestClass, body: object, path: HeldValue['path'] = []): object {
+    const kept: Record<string, unknown> = {};
+    for (const [name, member] of Object.entries(body) as [string, unknown][])
+      kept[name] = this.#takeField(noteOf(type, name), member, [...path, name]);
+    return kept;
+  }
+
+  /** Puts them into the instance that was made of the body. */
+  giveBack(instance: object): void {
+    for (const { path, value } of this.#held) {
+      const owner = path.slice(0, -1).reduce<object>((at, name) => Reflect.get(at, name) as object, instance);
+      Reflect.set(owner, path.at(-1) ?? '', value);
+    }
+  }
+
+  #takeField(note: FieldNote | undefined, value: unknown, path: HeldValue['path']): unknown {
+    if (!note || typeof value !== 'object' || value === null) return value;
+    const { inside } = note;
+    if (!inside) {
+      this.#held.push({ path, value });
+      return undefined;
+    }
+    if (!Array.isArray(value)) return this.take(inside(), value, path);
+    return (value as unknown[]).map((item, at) =>
+      typeof item === 'object' && item !== null ? this.take(inside(), item, [...path, at]) : item,
+    );
   }
 }

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import { Nested, NestedList, Text, TextList } from './fields.js';
+import { FreeObject, Nested, NestedList, Text, TextList } from './fields.js';
 import { RequestPipe } from './request-pipe.js';
 
 let made = 0;
@@ -12,6 +12,7 @@ class Item {
   }
 
   @Text({ required: true }) name: string;
+  @FreeObject() data?: object | null;
 }
 
 class Group {
@@ -71,6 +72,25 @@ describe('the check of a body', () => {
 
   it('answers 100 problems of many', async () => {
     expect(await sent({ groups: many(10, { items: many(40, {}) }) })).toHaveLength(100);
+  });
+
+  it('takes any JSON that is data, whatever its members are named', async () => {
+    const data = { constructor: 'Ferrari', toString: { constructor: [1] }, deep: [{ hasOwnProperty: null }] };
+    const body = { group: { items: [{ name: 'n', data }] } };
+    const order = (await pipe.transform(body, { type: 'body', metatype: Order })) as Order;
+    expect(order.group?.items?.[0]).toBeInstanceOf(Item);
+    expect(order.group?.items?.[0]?.data).toEqual(data);
+  });
+
+  it('refuses a field named as a member of every object', async () => {
+    for (const name of ['constructor', 'toString', 'hasOwnProperty'])
+      expect(await sent({ group: { items: [{ name: 'n', [name]: {} }] } })).toEqual([
+        {
+          loc: ['body', 'group', 'items', 0, name],
+          msg: 'Extra inputs are not permitted',
+          type: 'extra_forbidden',
+        },
+      ]);
   });
 
   it('answers each problem of few', async () => {

@@ -3,7 +3,7 @@ import { plainToInstance } from 'class-transformer';
 import type { ValidationError } from 'class-validator';
 import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import { findExcess, MAX_PROBLEMS } from './excess.js';
+import { findExcess, FreeValues, MAX_PROBLEMS } from './excess.js';
 
 /**
  * Checks bodies and queries against their request class and reports the first hundred problems at once,
@@ -21,7 +21,9 @@ export class RequestPipe implements PipeTransform {
       throw invalid([{ loc: [type], msg: 'Input should be a valid object', type: 'model_type' }]);
     const excess = type === 'body' ? findExcess(metatype, value) : [];
     if (excess.length > 0) throw invalid(excess);
-    const request = plainToInstance(metatype, value);
+    const free = new FreeValues();
+    const request = plainToInstance(metatype, type === 'body' ? free.take(metatype, value) : value);
+    free.giveBack(request);
     const errors = await this.#validator.validate(request, {
       whitelist: true,
       forbidNonWhitelisted: type === 'body',
