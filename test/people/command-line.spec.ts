@@ -41,7 +41,9 @@ describe('agentplane for a person who knows --help alone', () => {
     });
 
     it('notes that Deployments of Kubernetes are no agents', async () => {
-      expect((await run('get', 'deployments.apps')).complaint).toContain('"agentplane get adep" lists agents');
+      expect((await run('get', 'deployments.apps')).complaint).toContain(
+        '"agentplane get adep" lists agents',
+      );
       expect((await run('get', 'deployments')).complaint).toBe('');
     });
   });
