@@ -29,6 +29,18 @@ describe('agentplane with a deployment', () => {
   const revisions = async (): Promise<Listed[]> =>
     JSON.parse(await run('revisions', 'sample-agent', '-o', 'json')) as Listed[];
 
+  /** Makes a revision that takes over once it has been ready for so long. */
+  async function takeOverAfter(seconds: number): Promise<void> {
+    const { restUrl, apiKey } = platform.credentials;
+    const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+    const listed = await fetch(`${restUrl}/v2/deployments?name=sample-agent`, { headers });
+    const { resources } = (await listed.json()) as { readonly resources: readonly { readonly id: string }[] };
+    const body = JSON.stringify({ min_ready_seconds: seconds });
+    const url = `${restUrl}/v2/deployments/${resources[0]?.id}`;
+    expect((await fetch(url, { method: 'PATCH', headers, body })).status).toBe(200);
+    await run('deploy', 'sample-agent', '--no-wait');
+  }
+
   it('lists revisions, goes back to the one before, and makes new ones as others were', async () => {
     const before = await revisions();
     expect(before.map(({ status, serves }) => [status, serves])).toEqual([
@@ -50,12 +62,14 @@ describe('agentplane with a deployment', () => {
 
     const again = ['redeploy', 'sample-agent', '--no-wait', '--revision', second?.slice(0, 8) ?? ''];
     expect(await run(...again)).toContain(`is made from ${second}`);
-    await run('deploy', 'sample-agent', '--no-wait');
+    // a revision that is ready takes over only after that time: it is on its way until then
+    await takeOverAfter(600);
     const early = await attempt('restart', 'sample-agent');
     expect([early.code, early.complaint]).toEqual([1, expect.stringContaining('is on its way')]);
     expect(await run('restart', 'sample-agent', '--force')).toMatch(
       /^sample-agent: new pods replace those of the revision that serves\nsample-agent serves at http:/,
     );
+    await takeOverAfter(0);
     const made = (await revisions()).length;
     const pods = async () => (await run('get', 'pods', '-o', 'name')).split('\n').toSorted();
     const former = await waitFor(async () => {

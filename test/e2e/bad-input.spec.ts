@@ -102,7 +102,8 @@ describe('bad input', () => {
       'body.source_config.resource_spec.cpu',
     ],
   ])('refuses %s with 422 and says where', async (_what, body, place) => {
-    const answer = await rest.post<Refusal>('/v2/deployments', body);
+    const strict = new Rest(platform.credentials, { prefer: 'handling=strict' });
+    const answer = await strict.post<Refusal>('/v2/deployments', body);
     expect(answer.status).toBe(422);
     expect(places(answer.body)).toContain(place);
   });

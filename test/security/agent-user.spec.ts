@@ -114,6 +114,8 @@ interface Deployment {
         try {
           const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
           if (!environment.includes(`AGENTPLANE_NODE_PODS=${dataFolder}/`)) return [];
+          // a spare process has no pod yet, and is of the node's user
+          if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--spare')) return [];
           return [[lstatSync(`/proc/${pid}`).uid, environment.includes('AGENTPLANE_REVISION=')] as const];
         } catch {
           return []; // ended meanwhile

@@ -36,6 +36,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Render
     id: idOf(bulkExport) ?? '',
     tenant_id: links.tenantId,
     bulk_export_destination_id: links.destinationId,
+    all_experiments: false,
     session_id: status?.tracingProjectId ?? spec.tracingProject.id ?? null,
     start_time: spec.startTime ?? status?.startTime ?? null,
     end_time: spec.endTime ?? (spec.intervalHours === undefined ? status?.endTime : undefined) ?? null,

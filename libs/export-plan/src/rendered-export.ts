@@ -32,6 +32,8 @@ export interface RenderedExport {
   readonly tenant_id: string;
   readonly bulk_export_destination_id: string | null;
   readonly session_id: string | null;
+  /** Always false: an export has one project. */
+  readonly all_experiments: boolean;
   readonly start_time: string | null;
   readonly end_time: string | null;
   readonly filter: string | null;

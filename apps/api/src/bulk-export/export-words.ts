@@ -18,7 +18,6 @@ export function inExportWords(
   const sent = wordFor(bulkExport, 'compression', compression, '');
   return {
     ...rendered,
-    all_experiments: false,
     start_time: withoutNoFraction(rendered.start_time),
     end_time: withoutNoFraction(rendered.end_time),
     status: isVendors ? said : status,
