@@ -68,7 +68,8 @@ export function sharedPlatform(): SharedPlatform {
 }
 
 async function start(): Promise<Platform> {
-  const platform = await startPlatform(newDataFolder());
+  // each workspace would load a spare process that no later start claims: platforms of single files keep them
+  const platform = await startPlatform(newDataFolder(), { environment: { AGENTPLANE_SPARES: '0' } });
   stopWithProcess(async () => {
     await platform.stop();
     removeDataFolder(platform.dataFolder);
