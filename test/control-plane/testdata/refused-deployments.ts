@@ -119,17 +119,10 @@ export const MANIFESTS: readonly RefusedManifest[] = [
   { what: 'a name that is too long', name: 'a'.repeat(58), spec: image(), message: NAME },
   onlyGit('integrationId', ID),
   onlyGit('repoUrl', 'https://git.example.org/a.git'),
-  onlyGit('deploymentType', 'dev'),
   onlyGit('buildOnPush', true),
   onlyExternal('customUrl', 'https://agents.example.org'),
   onlyExternal('listenerId', ID),
   onlyExternal('listenerConfig', { clusterNamespace: 'x' }),
-  {
-    what: 'a resource spec of a deployment from git',
-    spec: git({ resourceSpec: { cpu: 1 } }),
-    accepted: git({ deploymentType: 'prod' }),
-    message: 'sourceConfig.resourceSpec is only for sources external_image and internal_image',
-  },
   {
     what: 'a branch of an image',
     spec: { ...image(), sourceRevisionConfig: { imageUri: 'i', repoRef: 'main' } },

@@ -35,7 +35,6 @@ describe('a request for a deployment', () => {
       [
         'body.id extra_forbidden',
         'body.name string_too_short',
-        'body.secrets.0.value missing',
         'body.secrets.1 model_type',
         'body.source enum',
         'body.source_config.resource_spec.cpu greater_than_equal',
