@@ -120,7 +120,13 @@ export class SourceRevisionConfigRequest {
   })
   image_uri?: string | null;
 
-  @Text({ maxLength: 128, about: 'object_path of the uploaded archive; internal_source only' })
+  @Text({
+    maxLength: 128,
+    pattern:
+      /^deployments\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\/archives\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+    patternText: 'String should be the object_path of an upload',
+    about: 'object_path of the uploaded archive; internal_source only',
+  })
   source_tarball_path?: string | null;
 }
 
