@@ -69,7 +69,7 @@ describe('completionScript', () => {
     ['verbs by their beginning', ['keys', 'cr'], ['create']],
     ['the options of a command', ['get', '-'], ['-o', '--output', '-A', '--all', '--help']],
     ['the values of an option', ['get', '-o', ''], ['table', 'yaml']],
-    ['the values of an argument', ['get', 'bulkexportd'], ['bulkexportdestinations']],
+    ['the values of an argument', ['get', 'dest'], ['destinations']],
     ['the values of an argument after an option', ['get', '--all', 'pod'], ['pods']],
     ['the values of an argument after an option with a value', ['show', '--data', 'x', 'pod'], ['pods']],
     [

@@ -25,7 +25,7 @@ if (!isRoot)
     mkdirSync(source);
     writeFileSync(join(source, 'langgraph.json'), '{"graphs": {"agent": "./graph.js:graph"}}');
     writeFileSync(join(source, 'graph.js'), 'export {}');
-    writeFileSync(join(source, '.env'), SECRET);
+    writeFileSync(join(source, 'inside.txt'), SECRET);
     const store = openImageStore({ folder: images, installation: join(folder, 'installation') });
     image = await store.import('agent', source, { namespaces: ['red', 'both'] });
     chmodSync(images, 0o711); // as the supervisor leaves it
@@ -37,7 +37,7 @@ if (!isRoot)
 
   /** Output of a pod that runs the image; its folder first. */
   async function run(namespace: string, isAccountMounted = false): Promise<string[]> {
-    const command = ['sh', '-c', 'exec >"$TERMINATION_MESSAGE_PATH" 2>&1; pwd; cat .env'];
+    const command = ['sh', '-c', 'exec >"$TERMINATION_MESSAGE_PATH" 2>&1; pwd; cat inside.txt'];
     const spec = { automountServiceAccountToken: isAccountMounted };
     const pod = await desk.run(namespace, { command, image: image.reference }, spec);
     const over = await desk.until(pod, 'to end', (now) => mainOf(now)?.state?.terminated !== undefined);
@@ -51,7 +51,7 @@ if (!isRoot)
     const kept = join(images, 'closed', image.digest.replace(':', '-'));
     const paths = [kept, ...ran.map(([path = '']) => path)];
     // neither the files nor whether there are any
-    const lines = paths.flatMap((path) => [`cat ${path}/.env`, `ls -d ${path}`, `ls -d ${path}-none`]);
+    const lines = paths.flatMap((path) => [`cat ${path}/inside.txt`, `ls -d ${path}`, `ls -d ${path}-none`]);
     const text = await desk.shell('blue', lines.join('; '));
     expect(text.match(/Permission denied/g)).toHaveLength(lines.length);
     expect(text).not.toContain(SECRET);
