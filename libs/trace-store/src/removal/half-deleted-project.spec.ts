@@ -81,6 +81,9 @@ const OTHERS: Readonly<Record<string, string>> = {
   'threads.list': 'a project that was found',
   'priceApplications.apply': 'a project that was found',
   ...Object.fromEntries(['find', 'list'].map((name) => [`priceApplications.${name}`, 'no runs'])),
+  ...Object.fromEntries(
+    ['add', 'aged', 'find', 'remove'].map((name) => [`sourceArchives.${name}`, 'no runs']),
+  ),
   'erasures.erase': 'deletes',
   'feedback.create': 'stores',
   'feedbackTokens.mint': 'stores',
