@@ -21,5 +21,8 @@ describe('ensureBuilt', () => {
       ensureBuilt: () => boolean;
     };
     expect(ensureBuilt()).toBe(true);
+    setTime(join(root, 'libs', 'worker', 'main.py'), 3_000);
+    // a changed source is built, for which there is no compiler here
+    expect(ensureBuilt()).toBe(false);
   });
 });

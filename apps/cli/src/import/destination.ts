@@ -13,7 +13,7 @@ interface FormPart {
   readonly value: unknown;
 }
 
-/** How many of each kind were refused. */
+/** Number of refused items of each kind. */
 type Refused = Readonly<Record<string, number>>;
 
 /** The workspace that takes everything. Each write may be repeated: what is there already stays as it is. */

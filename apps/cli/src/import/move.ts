@@ -2,7 +2,7 @@ import { NOTHING, type Progress, type ProgressFile, type Tally, UNBEGUN } from '
 
 /** One page of things that is read, to be written by `write`. */
 export interface Page {
-  /** How many of each kind. */
+  /** Number of items of each kind. */
   readonly counts: Readonly<Record<string, number>>;
   /** The same of things that are not moved. */
   readonly left?: Readonly<Record<string, number>>;
@@ -21,7 +21,7 @@ export interface Part {
   /** Makes it ready to take things, and says under which title it is found here. */
   prepare(): Promise<string>;
   read(cursor: string | undefined): Promise<Page>;
-  /** How many of each kind are there afterwards. */
+  /** Number of items of each kind that are there afterwards. */
   there(): Promise<Readonly<Record<string, number>>>;
 }
 

@@ -13,7 +13,7 @@ export interface Tally {
 
 export const NOTHING: Tally = { read: 0, written: 0, refused: 0 };
 
-/** How far a project, a dataset or a list of an agent server is moved. */
+/** Progress of a project, a dataset or a list of an agent server. */
 export interface Progress {
   /** Behind the last page that is written; absent: from the start. */
   readonly cursor?: string;

@@ -281,7 +281,8 @@ export class ContainerRunner {
       // at once: its end would not be seen later
       if (spare) return tried(() => begin(spare));
       return await this.#inTurn(start);
-    } catch {
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) return error instanceof Error ? error : new Error(String(error));
       log.close();
       return undefined;
     }

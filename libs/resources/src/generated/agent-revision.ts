@@ -16,9 +16,9 @@ export interface AgentRevisionSpec {
   readonly source: 'git_host' | 'external_image' | 'internal_image' | 'internal_source';
   /** Image reference as it was asked for. */
   readonly imageUri?: string;
-  /** What a revision of source git_host is built from. */
+  /** Commit that a revision of source git_host is built from. */
   readonly git?: GitSource;
-  /** What a revision of source internal_source is built from. */
+  /** Archive that a revision of source internal_source is built from. */
   readonly archive?: ArchiveSource;
   /** What the workloads of a deployment get. CPU in cores, memory in MB. */
   readonly resourceSpec?: ResourceSpec;

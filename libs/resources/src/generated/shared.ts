@@ -16,7 +16,7 @@ export interface AgentPlacement {
   readonly runtimeClassName?: string;
 }
 
-/** What a revision of source internal_source is built from. */
+/** Archive that a revision of source internal_source is built from. */
 export interface ArchiveSource {
   /** Path of the archive below /v2 of the platform's REST interface. */
   readonly path: string;
@@ -150,7 +150,7 @@ export interface ExportWindow {
   readonly scheduleId?: string;
 }
 
-/** What a revision of source git_host is built from. */
+/** Commit that a revision of source git_host is built from. */
 export interface GitSource {
   /** https URL of the repository. */
   readonly repoUrl: string;

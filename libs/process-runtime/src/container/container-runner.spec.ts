@@ -28,6 +28,7 @@ const context = {
   memoryWatch: { watch: () => () => undefined },
   runtime: { command: process.execPath },
   cpuLimits: { bind: () => () => undefined },
+  spares: { claim: () => Promise.resolve(undefined) },
 } as unknown as NodeContext;
 
 function runnerOf(
