@@ -108,11 +108,10 @@ describe('the table over the files of exports', () => {
 
   it('belongs to the export alone where no schedule made it, with the columns that it has', async () => {
     const change = { exportFields: ['id', 'name'] as NonNullable<BulkExportRunSpec['exportFields']> };
-    const { spec, begin } = windowOf('', 2, change);
+    const { spec } = windowOf('', 2, change);
     const { scheduleId: _none, ...exportWindow } = spec.exportWindow;
     const alone = { ...spec, exportWindow };
     expect(await stand.work(alone, randomUUID(), 1, { AGENTPLANE_EXPORT_UID: randomUUID() }).ended).toBe(0);
-    expect(begin).toBeDefined();
     const metadata = await metadataOf(`export_id=${spec.exportId}/runs`);
     expect(metadata.schemas[0]?.fields).toMatchObject([
       { id: 1, name: 'id' },
@@ -136,6 +135,8 @@ describe('the table over the files of exports', () => {
       expect(await worker.ended).toBe('SIGKILL');
       stand.fault = undefined;
       expect(await second.begin(2).ended).toBe(0);
+      // by the hint
+      expect(await exportsOf(await metadataOf(`schedule=${scheduleId}/runs`))).toHaveLength(2);
       const third = windowOf(scheduleId, 2);
       expect(await third.begin().ended).toBe(0);
       const metadata = await metadataOf(`schedule=${scheduleId}/runs`);

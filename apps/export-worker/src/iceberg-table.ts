@@ -54,7 +54,7 @@ interface Place {
  * list of all manifests, and metadata whose key may not exist yet. Killed at any point and repeated it adds them once: the
  * manifest has the name of the export, and a list that names it has the export.
  * @param columns all columns of the resource's files
- * @throws TerminalError when the key may not read what it wrote
+ * @throws TerminalError when the list of the table's manifests is missing, ObjectStoreError when the key may not read it
  */
 export async function addToTable(
   task: ExportTask,
@@ -80,7 +80,8 @@ export async function addToTable(
     ;
     former = await readTable(place, tools.store, former.version)
   ) {
-    if (former.list?.includes(manifestKey)) return;
+    // an attempt that was killed in between has left the hint behind
+    if (former.list?.includes(manifestKey)) return pointTo(place, former.version, tools.store);
     const version = former.version + 1;
     const sequenceNumber = (former.metadata?.['last-sequence-number'] ?? 0) + 1;
     const path = urlOf(bucket, manifestKey);
@@ -105,9 +106,13 @@ export async function addToTable(
     );
     await tools.confirm();
     if (!(await isFirst(tools.store, bucket, metadataKey(place, version), metadata))) continue;
-    await tools.store.put(bucket, hintKey(place), String(version));
-    return;
+    return pointTo(place, version, tools.store);
   }
+}
+
+/** Readers without a catalogue begin at the version that the hint names. */
+async function pointTo(place: Place, version: number, store: ObjectStore): Promise<void> {
+  await store.put(place.bucket, hintKey(place), String(version));
 }
 
 /** True when this object was written; false when another writer of the table was faster. */
