@@ -238,7 +238,7 @@ forget_containers() { # as a boot finds /run empty
 
 forget_network() { # of pods that nobody removed, too
   local p chain
-  ip -o link show master kube-test0 2>/dev/null | grep -oE 'link-netns [^ ]+' | cut -d' ' -f2 | while read -r p; do ip netns delete "$p" || true; done
+  { ip -o link show master kube-test0 2>/dev/null | grep -oE 'link-netns [^ ]+' || true; } | cut -d' ' -f2 | while read -r p; do ip netns delete "$p" || true; done
   ip link del kube-test0 2>/dev/null || true
   for p in ip ip6; do nft delete table $p kube-proxy 2>/dev/null || true; done
   { iptables -w -t nat -S POSTROUTING 2>/dev/null | grep -E -- "-s ${pods%.*}\\.[0-9]+/32 .*-j CNI-" || true; } | while read -r p; do
