@@ -132,6 +132,8 @@ export function attackRest(arena: FindArena): void {
       secret.push('GET /o/{tenant_id}/projects/p/{session_id}/r/{run_id}');
       // by the signature of its body
       secret.push('POST /v1/integrations/git_host/{integration_id}/webhook/{tenant_id}');
+      // by a key as the secret of a client
+      secret.push('POST /iceberg/v1/oauth/tokens');
       // by a token that is signed for one attachment, or a random one that opens one trace
       secret.push('GET /attachments/{token}', 'PUT /uploads/{token}');
       secret.push(

@@ -125,6 +125,13 @@ const EXPORT_RUN: RouteRequest = {
   path: ({ ids }) => ({ export_id: ids.export_id, run_id: ids.export_run_id }),
 };
 
+const SIGN_READ: RouteRequest = {
+  bodies: ({ ids }) => [
+    { method: 'GET', uri: `http://127.0.0.1/agentplane/exports/export_id=${ids.export_id}/x.parquet` },
+  ],
+};
+const CATALOGUE: RouteRequest = { path: ({ project }) => ({ namespace: project, table: 'walk' }) };
+
 /**
  * What is sent to each route of the OpenAPI document. A route without an entry fails the matrix: whoever adds a route
  * says here where the ids of another tenant could stand in it.
@@ -133,6 +140,12 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   ...DATASET_REQUESTS,
   ...PRICE_REQUESTS,
   'POST /auth/verify': NOTHING,
+  'GET /iceberg/v1/config': NOTHING,
+  'GET /iceberg/v1/namespaces': NOTHING,
+  'GET /iceberg/v1/namespaces/{namespace}': CATALOGUE,
+  'GET /iceberg/v1/namespaces/{namespace}/tables': CATALOGUE,
+  'GET /iceberg/v1/namespaces/{namespace}/tables/{table}': CATALOGUE,
+  'POST /iceberg/v1/sign/{export_id}': SIGN_READ,
   'GET /api/v1/workspaces/current': NOTHING,
   'GET /api/v1/api-key': { query: 'include_revoked=true' },
   'POST /api/v1/api-key': { bodies: () => [{ description: 'attack' }] },

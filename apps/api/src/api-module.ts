@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { BulkExportModule } from './bulk-export/bulk-export-module.js';
+import { CatalogueModule } from './catalogue/catalogue-controller.js';
 import { type ApiParts, CoreModule } from './core/core-module.js';
 import { DatasetModule } from './dataset/dataset-module.js';
 import { DeploymentModule } from './deployment/deployment-module.js';
@@ -39,6 +40,7 @@ const FEATURES = [
   DeploymentEventModule,
   ListenerModule,
   BulkExportModule,
+  CatalogueModule,
 ];
 
 /**

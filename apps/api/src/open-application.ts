@@ -35,6 +35,7 @@ import { allowPages, countAnswers, watchMethods } from './wire/count-answers.js'
 import { answerStatuses } from './otlp/answer-statuses.js';
 import { answerNotBuilt } from './wire/not-built.js';
 import { registerBodyParsers } from './wire/body-parsers.js';
+import { shapeCatalogueErrors } from './catalogue/catalogue-controller.js';
 import { ErrorFilter } from './wire/error-filter.js';
 import { QueryGuard } from './wire/query-guard.js';
 import { RequestPipe } from './wire/request-pipe.js';
@@ -113,6 +114,7 @@ export async function openApplication(
   const beginDrain = endConnectionsWhenClosing(server, hosts);
   answerNotBuilt(server);
   answerStatuses(server);
+  shapeCatalogueErrors(server);
   const refuseOtherMethods = watchMethods(server);
   application.useGlobalFilters(new ErrorFilter(log, parts.clock));
   application.useGlobalGuards(new QueryGuard());

@@ -5,8 +5,10 @@ import { tableFolder } from '#lib/export-plan';
 import {
   currentSnapshot,
   type DataFile,
+  hintKey,
   type IcebergColumn,
   type IcebergType,
+  metadataKey,
   renderManifest,
   renderManifestList,
   renderTableMetadata,
@@ -105,14 +107,14 @@ export async function addToTable(
       former.metadata,
     );
     await tools.confirm();
-    if (!(await isFirst(tools.store, bucket, metadataKey(place, version), metadata))) continue;
+    if (!(await isFirst(tools.store, bucket, metadataKey(place.folder, version), metadata))) continue;
     return pointTo(place, version, tools.store);
   }
 }
 
 /** Readers without a catalogue begin at the version that the hint names. */
 async function pointTo(place: Place, version: number, store: ObjectStore): Promise<void> {
-  await store.put(place.bucket, hintKey(place), String(version));
+  await store.put(place.bucket, hintKey(place.folder), String(version));
 }
 
 /** True when this object was written; false when another writer of the table was faster. */
@@ -137,11 +139,11 @@ interface ReadTable {
 /** The newest state of a table. @param least a version that it has */
 async function readTable(place: Place, store: ObjectStore, least = 0): Promise<ReadTable> {
   const { bucket } = place;
-  const hint = Number((await readText(store, bucket, hintKey(place))) ?? 0);
+  const hint = Number((await readText(store, bucket, hintKey(place.folder))) ?? 0);
   // the hint follows the metadata, so it may be behind them
   let found: { version: number; content: string } | undefined;
   for (let version = Math.max(hint, least, 1); ; version++) {
-    const content = await readText(store, bucket, metadataKey(place, version));
+    const content = await readText(store, bucket, metadataKey(place.folder, version));
     if (content === undefined) break;
     found = { version, content };
   }
@@ -171,9 +173,6 @@ async function readText(store: ObjectStore, bucket: string, key: string): Promis
 }
 
 const urlOf = (bucket: string, key: string): string => `s3://${bucket}/${key}`;
-const metadataKey = ({ folder }: Place, version: number): string =>
-  `${folder}/metadata/v${version}.metadata.json`;
-const hintKey = ({ folder }: Place): string => `${folder}/metadata/version-hint.text`;
 const hashOf = (id: string, resource: ExportResource): string =>
   createHash('sha256').update(`${resource} of ${id}`).digest('hex');
 

@@ -10,6 +10,8 @@ export {
 export {
   type AddedSnapshot,
   currentSnapshot,
+  hintKey,
+  metadataKey,
   renderTableMetadata,
   type TableMetadata,
 } from './table-metadata.js';

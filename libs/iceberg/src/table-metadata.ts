@@ -99,3 +99,13 @@ export function renderTableMetadata(
   };
   return `${JSON.stringify(metadata, undefined, 2)}\n`;
 }
+
+/** Key of a version of the metadata of the table in a folder. */
+export function metadataKey(folder: string, version: number): string {
+  return `${folder}/metadata/v${version}.metadata.json`;
+}
+
+/** Key of the text that names the newest version, or one before it. */
+export function hintKey(folder: string): string {
+  return `${folder}/metadata/version-hint.text`;
+}

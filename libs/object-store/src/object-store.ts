@@ -90,6 +90,8 @@ export interface ObjectStore {
   stat(bucket: string, key: string): Promise<ObjectStat | undefined>;
   /** The object's bytes. */
   get(bucket: string, key: string, options?: GetOptions): Promise<Readable>;
+  /** URL with which anybody may read the object for so long. */
+  presign(bucket: string, key: string, method: 'GET' | 'HEAD', seconds: number): Promise<string>;
   /** No error when there is no such object. */
   delete(bucket: string, key: string): Promise<void>;
   /** Objects in key order. */

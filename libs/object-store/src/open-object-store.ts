@@ -135,6 +135,10 @@ class ClientObjectStore implements ObjectStore {
     return this.#try(attempted, () => this.#transport.endedBy(signal, ask), signal);
   }
 
+  presign(bucket: string, key: string, method: 'GET' | 'HEAD', seconds: number): Promise<string> {
+    return this.#client.presignedUrl(method, bucket, key, seconds);
+  }
+
   async delete(bucket: string, key: string): Promise<void> {
     await this.#try(`delete ${key} from bucket ${bucket}`, () => this.#client.removeObject(bucket, key));
   }

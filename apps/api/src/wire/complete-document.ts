@@ -126,6 +126,7 @@ const INVALID_REFERENCE = '#/components/schemas/HTTPValidationError';
 const STATUS = {
   code: { type: 'integer', description: 'Only at routes of OpenTelemetry: a code of google.rpc' },
   message: { type: 'string', description: 'Only at routes of OpenTelemetry: the detail as text' },
+  error: { type: 'object', description: 'Only at routes of Iceberg: message, type and code' },
 };
 
 const ERROR_SCHEMAS = {

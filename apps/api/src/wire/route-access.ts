@@ -17,6 +17,8 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   // a signed URL for one archive of a deployment
   'PUT /uploads/{token}',
+  // takes a key as the secret of a client
+  'POST /iceberg/v1/oauth/tokens',
   'GET /feedback/tokens/{token}',
   'POST /feedback/tokens/{token}',
   'GET /public/{share_token}/run',
@@ -183,6 +185,12 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /api/v1/bulk-exports/{export_id}/late': WORKSPACE,
   'GET /api/v1/bulk-exports/{export_id}/runs': READ,
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
+  'GET /iceberg/v1/config': READ,
+  'GET /iceberg/v1/namespaces': READ,
+  'GET /iceberg/v1/namespaces/{namespace}': READ,
+  'GET /iceberg/v1/namespaces/{namespace}/tables': READ,
+  'GET /iceberg/v1/namespaces/{namespace}/tables/{table}': READ,
+  'POST /iceberg/v1/sign/{export_id}': READ,
 };
 
 const SECOND_PREFIX =

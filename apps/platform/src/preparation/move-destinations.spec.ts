@@ -79,7 +79,7 @@ describe('a data folder with one key for everything', () => {
     ['ws-default', 'local-destination', 'exports'],
   ])('gives the destination of %s a key that writes under its prefix', async (namespace, name, prefix) => {
     expect((await userOf(namespace, name))?.grants).toEqual([
-      { bucket: 'agentplane', prefix, actions: ['write', 'stat'] },
+      { bucket: 'agentplane', prefix, actions: ['write', 'stat', 'read'] },
       { bucket: 'agentplane', prefix: `${prefix}/tmp`, actions: ['delete'] },
     ]);
     expect((await secretOf(namespace, name)).type).toBe('agentplane.dev/destination-credentials');
@@ -110,7 +110,7 @@ describe('a data folder with one key for everything', () => {
     expect((await userOf('ws-d'))?.grants[0]).toEqual({
       bucket: 'agentplane',
       prefix: 'exports/d',
-      actions: ['write', 'stat'],
+      actions: ['write', 'stat', 'read'],
     });
   });
 

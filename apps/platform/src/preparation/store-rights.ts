@@ -55,13 +55,13 @@ function writerName({ metadata }: BulkExportDestination): string {
 }
 
 /**
- * Rights of an export: it writes under the destination's prefix, and asks if its own upload has arrived, but
- * reads nothing back. Only the object that tries the destination out is removed.
+ * Rights of an export: it writes and reads under the destination's prefix. The metadata of a table are read to add to them,
+ * and the catalogue signs reads of its files. Only the object that tries the destination out is removed.
  */
 function writerGrants({ bucketName, prefix = '' }: DestinationConfig): readonly StoreGrant[] {
   const root = prefix.replace(/^\/+|\/+$/g, '');
   return [
-    { bucket: bucketName, prefix: root, actions: ['write', 'stat'] },
+    { bucket: bucketName, prefix: root, actions: ['write', 'stat', 'read'] },
     { bucket: bucketName, prefix: root === '' ? 'tmp' : `${root}/tmp`, actions: ['delete'] },
   ];
 }
