@@ -62,12 +62,10 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
   const conditionOf = async (name: string) =>
     findCondition((await client.get(RESOURCES.Workspace, { name })).status?.conditions, 'NamespaceReady');
 
-  /** Reconciles until the workspace is ready and its namespace is as the caches of the next pass show it. */
-  async function settle(
-    name: string,
+  function reconcilerOf(
     podSecurity: PodSecurityLevel | undefined,
     agentEgress?: WorkspaceOptions['agentEgress'],
-  ): Promise<void> {
+  ): WorkspaceReconciler {
     const options = {
       agentEgress,
       systemNamespace: 'agentplane-system',
@@ -75,7 +73,16 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
       limits: DEFAULT_EXPORT_LIMITS,
       history: { keptMs: 3_600_000, keptExports: 200 },
     };
-    const reconciler = new WorkspaceReconciler(caches, controller, systemClock, options);
+    return new WorkspaceReconciler(caches, controller, systemClock, options);
+  }
+
+  /** Reconciles until the workspace is ready and its namespace is as the caches of the next pass show it. */
+  async function settle(
+    name: string,
+    podSecurity: PodSecurityLevel | undefined,
+    agentEgress?: WorkspaceOptions['agentEgress'],
+  ): Promise<void> {
+    const reconciler = reconcilerOf(podSecurity, agentEgress);
     await waitFor(() => Promise.resolve(caches.workspaces.find({ name }) !== undefined));
     await waitFor(async () => {
       await reconciler.reconcile({ name }).catch((error: unknown) => {
@@ -136,6 +143,46 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     // without a level of its own the platform leaves that as it is
     await settle('plain', undefined);
     expect(await levelOf('plain')).toBe('restricted');
+  });
+
+  it('has deployments of a remote listener removed before its namespace, which its account goes with', async () => {
+    const namespace = 'ws-far';
+    const name = 'agent';
+    await make('far', '3');
+    await Promise.all([settle('far', undefined), giveAccount('far')]);
+    await client.create(RESOURCES.Listener, {
+      metadata: { namespace, name: 'elsewhere' },
+      spec: { computeType: 'cluster', computeId: 'far', remote: { apiUrl: 'https://hub.example.com' } },
+    });
+    await client.create(RESOURCES.AgentDeployment, {
+      // the finalizer of a listener that still clears up
+      metadata: { namespace, name, finalizers: ['agentplane.dev/tested'] },
+      spec: {
+        source: 'external_image',
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'local/none' },
+        suspend: false,
+        revisionHistoryLimit: 10,
+      },
+    });
+    const seen = () => caches.listeners.list(namespace).length + caches.deployments.list(namespace).length;
+    await waitFor(() => Promise.resolve(seen() === 2));
+    await client.delete(RESOURCES.Workspace, { name: 'far' });
+    await waitFor(() =>
+      Promise.resolve(caches.workspaces.find({ name: 'far' })?.metadata.deletionTimestamp !== undefined),
+    );
+    const reconciler = reconcilerOf(undefined);
+    const isEnding = async () =>
+      (await client.get(NAMESPACES, { name: namespace })).metadata.deletionTimestamp !== undefined;
+    await reconciler.reconcile({ name: 'far' });
+    const deployment = await client.get(RESOURCES.AgentDeployment, { namespace, name });
+    expect(deployment.metadata.deletionTimestamp).toBeDefined();
+    await reconciler.reconcile({ name: 'far' });
+    expect(await isEnding()).toBe(false);
+    await client.merge(RESOURCES.AgentDeployment, { namespace, name }, { metadata: { finalizers: null } });
+    await waitFor(() => Promise.resolve(caches.deployments.list(namespace).length === 0));
+    await reconciler.reconcile({ name: 'far' });
+    expect(await isEnding()).toBe(true);
   });
 
   it('leaves the level that a person has set, and reports it', async () => {

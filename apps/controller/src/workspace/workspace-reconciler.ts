@@ -128,9 +128,14 @@ function isOurs(namespace: Namespace, workspace: Workspace): boolean {
   return Object.entries(namespaceLabels(workspace)).every(([label, value]) => labels[label] === value);
 }
 
-export type WorkspaceCaches = Pick<Caches, 'workspaces' | 'namespaces' | 'defaultAccounts'>;
+export type WorkspaceCaches = Pick<
+  Caches,
+  'workspaces' | 'namespaces' | 'defaultAccounts' | 'listeners' | 'deployments'
+>;
 
 const LOOK_AGAIN_MS = 2_000;
+/** A remote listener that does not work any more must not hold a workspace. */
+const REMOTE_PLACES_MS = 60_000;
 
 export interface WorkspaceOptions {
   /** Namespace of the api's account. */
@@ -258,12 +263,26 @@ export class WorkspaceReconciler {
     await this.#caches.workspaces.seen(written);
   }
 
+  /**
+   * Deletes the deployments of a workspace with a remote listener, and waits for them: the account with which the listener
+   * says that it has cleared up ends with the namespace.
+   * @returns true once its places are cleared, or after a minute
+   */
+  async #clearRemotePlaces({ metadata }: Workspace, namespace: string): Promise<boolean> {
+    if (!this.#caches.listeners.list(namespace).some(({ spec }) => spec.remote)) return true;
+    const left = this.#caches.deployments.list(namespace);
+    for (const one of left)
+      if (!isDeleting(one)) await this.#client.delete(RESOURCES.AgentDeployment, one.metadata);
+    const sinceMs = this.#clock.now().getTime() - Date.parse(metadata.deletionTimestamp ?? '');
+    return left.length === 0 || sinceMs > REMOTE_PLACES_MS;
+  }
+
   /** The namespace goes first: finalizers of what is in it still need the workspace's tenant. */
   async #finalize(workspace: Workspace): Promise<Result> {
     const name = workspaceNamespace(workspace.metadata.name);
     const namespace = await this.#client.find(NAMESPACES, { name });
     if (namespace && isOurs(namespace, workspace)) {
-      if (namespace.metadata.deletionTimestamp === undefined)
+      if (!isDeleting(namespace) && (await this.#clearRemotePlaces(workspace, name)))
         await this.#client.delete(NAMESPACES, { name }, uidOf(namespace.metadata.uid));
       return wait(REASON.deleting, LOOK_AGAIN_MS);
     }
