@@ -35,6 +35,7 @@ import { OUTPUT } from './output/output-option.js';
 import { PRICE_COMMANDS } from './prices/prices-rows.js';
 import { ROLLOUT_COMMANDS } from './rollout/rollout-rows.js';
 import { SECRET_COMMANDS } from './secrets/secrets-rows.js';
+import { SQL_COMMANDS } from './sql/sql-rows.js';
 import { TRACE_COMMANDS } from './traces/traces-rows.js';
 import { WORKSPACE_COMMANDS } from './workspace/workspace-rows.js';
 
@@ -156,6 +157,7 @@ export const COMMANDS: readonly Command[] = [
   ...SECRET_COMMANDS,
   ...EXPORT_COMMANDS,
   ...PRICE_COMMANDS,
+  ...SQL_COMMANDS,
   ...TRACE_COMMANDS,
   ...IMPORT_COMMANDS,
   ...IMAGE_COMMANDS,

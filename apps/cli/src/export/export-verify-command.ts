@@ -75,7 +75,7 @@ export async function verifyExport(given: string, flags: ExportVerifyFlags): Pro
 }
 
 /** The operator's key for the store of this machine, what the environment has for any other. */
-function openStore({ local }: Target, config: DestinationAnswer['config']): ObjectStore {
+export function openStore({ local }: Target, config: DestinationAnswer['config']): ObjectStore {
   const own = local?.credentials.objectStore;
   const endpoint = config.endpoint_url ?? undefined;
   return openObjectStore({

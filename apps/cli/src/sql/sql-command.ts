@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream, existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, extname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { pipeline } from 'node:stream/promises';
+import { text } from 'node:stream/consumers';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { renderTable } from '#lib/command-line';
+import { loadConfig, optionalText } from '#lib/config';
+import { EXIT } from '#lib/lifecycle';
+import type { ObjectStore } from '#lib/object-store';
+import { RestClient } from '#lib/rest-client';
+import { CommandError } from '../command-error.js';
+import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
+import { type DestinationAnswer, exportIdOf, scheduleAdvice } from '../export/export-id.js';
+import { openStore } from '../export/export-verify-command.js';
+import { type OutputFormat, print, renderItems } from '../output/print-items.js';
+
+export interface SqlFlags extends TargetFlags {
+  readonly command: string | undefined;
+  readonly to: string | undefined;
+  readonly output: OutputFormat;
+}
+
+interface ExportAnswer {
+  readonly id: string;
+  readonly format: string;
+  readonly format_version: string;
+  readonly interval_hours: number | null;
+  readonly bulk_export_destination_id: string | null;
+  readonly finished_at: string | null;
+}
+
+interface RunAnswer {
+  readonly metadata: { readonly result: { readonly exported_files: readonly string[] } };
+}
+
+/** An exported file on this machine. */
+interface LocalFile {
+  readonly path: string;
+  readonly isFeedback: boolean;
+}
+
+const CACHE_HOME = optionalText(
+  'XDG_CACHE_HOME',
+  'folder of copies that can be made again; ~/.cache when missing',
+);
+const PATH = '/api/v1/bulk-exports';
+const PAGE = 100;
+const FORMATS: Readonly<Record<string, string>> = { '.parquet': 'PARQUET', '.csv': 'CSV', '.json': 'JSON' };
+
+/** `agentplane sql [EXPORT]`: statements over the files of exports, which are fetched once. */
+export async function askInSql(given: string | undefined, flags: SqlFlags): Promise<number> {
+  const format = flags.to === undefined ? undefined : FORMATS[extname(flags.to)];
+  if (flags.to !== undefined && format === undefined)
+    throw new CommandError('usage', `--to ${flags.to} is not .parquet, .csv or .json`);
+  const { DuckDBInstance } = await loadEngine();
+  const target = resolveTarget(flags);
+  const rest = new RestClient(target.rest);
+  const exports = alike(
+    given === undefined ? await completeExports(rest) : [await oneExport(target, rest, given)],
+  );
+  if (exports.length === 0)
+    throw new CommandError(
+      'notFound',
+      'no export as Parquet is complete: "agentplane export create" makes one',
+    );
+  const files: LocalFile[] = [];
+  for (const one of exports) files.push(...(await fetchFiles(target, rest, one)));
+  const connection = await (await DuckDBInstance.create()).connect();
+  await makeViews(connection, exports, files);
+  const ask = async (statement: string): Promise<void> => {
+    if (flags.to === undefined) return await printRows(connection, statement, flags.output);
+    const query = statement.trim().replace(/;$/, '');
+    await connection.run(`COPY (${query}) TO ${quoted(resolve(flags.to))} (FORMAT ${format})`);
+  };
+  if (flags.command === undefined && process.stdin.isTTY) return await talk(ask);
+  try {
+    await ask(flags.command ?? (await text(process.stdin)));
+    return EXIT.ok;
+  } catch (error) {
+    throw new CommandError('failed', messageOf(error), { cause: error });
+  }
+}
+
+async function loadEngine(): Promise<typeof import('@duckdb/node-api')> {
+  try {
+    return await import('@duckdb/node-api');
+  } catch (error) {
+    const advice = 'npm install @duckdb/node-api, beside agentplane (68 MB)';
+    throw new CommandError('failed', `DuckDB is not installed: ${advice}`, { cause: error });
+  }
+}
+
+async function completeExports(rest: RestClient): Promise<readonly ExportAnswer[]> {
+  const found: ExportAnswer[] = [];
+  for (let after = ''; ;) {
+    const query = `status=COMPLETED&limit=${PAGE}${after === '' ? '' : `&after=${after}`}`;
+    const page = await rest.request<readonly ExportAnswer[]>('GET', `${PATH}?${query}`);
+    found.push(...page.filter((one) => one.format === 'Parquet' && one.interval_hours === null));
+    after = page.at(-1)?.id ?? '';
+    if (page.length < PAGE) return found;
+  }
+}
+
+async function oneExport(target: Target, rest: RestClient, given: string): Promise<ExportAnswer> {
+  const found = await rest.request<ExportAnswer>('GET', `${PATH}/${await exportIdOf(target, given)}`);
+  if (found.interval_hours !== null) throw new CommandError('failed', scheduleAdvice(given));
+  if (found.format !== 'Parquet')
+    throw new CommandError('failed', `export ${given} has lines of JSON and no Parquet`);
+  return found;
+}
+
+/** Exports of one format version: lists of one are text in the other. */
+function alike(exports: readonly ExportAnswer[]): readonly ExportAnswer[] {
+  const version = exports.some((one) => one.format_version === 'v2_beta') ? 'v2_beta' : 'v1';
+  const chosen = exports.filter((one) => one.format_version === version);
+  const others = exports.length - chosen.length;
+  if (others > 0)
+    process.stderr.write(`${others} exports of format version v1 are left out: name one to ask it\n`);
+  return chosen;
+}
+
+/** Files of an export, from its destination once. A file of a complete export never changes. */
+async function fetchFiles(
+  target: Target,
+  rest: RestClient,
+  { id, ...found }: ExportAnswer,
+): Promise<LocalFile[]> {
+  const runs = await rest.request<readonly RunAnswer[]>('GET', `${PATH}/${id}/runs`);
+  const keys = runs.flatMap(({ metadata }) => metadata.result.exported_files);
+  const { cacheHome = join(homedir(), '.cache') } = loadConfig({ cacheHome: CACHE_HOME });
+  const files = keys.map((key) => ({
+    key,
+    path: join(cacheHome, 'agentplane', 'exports', id, `${nameOf(key)}.parquet`),
+    isFeedback: /\/(resource=)?feedback\/year=/.test(key),
+  }));
+  const missing = files.filter(({ path }) => !existsSync(path));
+  if (missing.length === 0) return files;
+  if (found.bulk_export_destination_id === null)
+    throw new CommandError('failed', `reading export ${id} failed: its destination was deleted`);
+  const path = `${PATH}/destinations/${found.bulk_export_destination_id}`;
+  const { config } = await rest.request<DestinationAnswer>('GET', path);
+  const store = openStore(target, config);
+  try {
+    for (const [at, file] of missing.entries()) {
+      const bytes = await fetchFile(store, config.bucket_name, file);
+      process.stderr.write(`${at + 1} of ${missing.length} files fetched, ${bytes} bytes\n`);
+    }
+  } finally {
+    store.close();
+  }
+  return files;
+}
+
+/** A name of any length and characters as a short one. */
+function nameOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 32);
+}
+
+/** @param file `key` begins with the bucket */
+async function fetchFile(
+  store: ObjectStore,
+  bucket: string,
+  { key, path }: { readonly key: string; readonly path: string },
+): Promise<number> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const half = `${path}.${process.pid}`;
+  await pipeline(
+    await store.get(bucket, key.slice(bucket.length + 1)),
+    createWriteStream(half, { mode: 0o600 }),
+  );
+  renameSync(half, path);
+  return statSync(path).size;
+}
+
+/** A row that several exports have is that of the one that ended last. */
+async function makeViews(
+  connection: DuckDBConnection,
+  exports: readonly ExportAnswer[],
+  files: readonly LocalFile[],
+): Promise<void> {
+  const order = exports.toSorted((a, b) => (a.finished_at ?? '').localeCompare(b.finished_at ?? ''));
+  const rank = `CASE ${order.map(({ id }, at) => `WHEN contains(filename, ${quoted(`/${id}/`)}) THEN ${at}`).join(' ')} END`;
+  const view = async (name: string, paths: readonly string[]): Promise<void> => {
+    if (paths.length === 0) return;
+    const rows = `read_parquet([${paths.map(quoted).join(', ')}], union_by_name = true, filename = true, hive_partitioning = false)`;
+    const newest = `QUALIFY row_number() OVER (PARTITION BY id ORDER BY ${rank} DESC) = 1`;
+    await connection.run(
+      `CREATE VIEW ${name} AS SELECT * EXCLUDE (filename) FROM ${rows}${exports.length > 1 ? ` ${newest}` : ''}`,
+    );
+  };
+  const pathsOf = (isFeedback: boolean) =>
+    files.filter((one) => one.isFeedback === isFeedback).map(({ path }) => path);
+  const runs = pathsOf(false);
+  if (runs.length === 0) throw new CommandError('notFound', 'the exports have no rows: nothing can be asked');
+  await view('runs', runs);
+  await view('feedback', pathsOf(true));
+  await connection.run('CREATE VIEW traces AS SELECT * FROM runs WHERE parent_run_id IS NULL');
+}
+
+async function printRows(
+  connection: DuckDBConnection,
+  statement: string,
+  output: OutputFormat,
+): Promise<void> {
+  const reader = await connection.runAndReadAll(statement);
+  if (output.kind === 'table' || output.kind === 'wide') {
+    const rows = reader.getRowsJson().map((row) => row.map(cellOf));
+    return print(renderTable(reader.columnNames(), rows));
+  }
+  const rows = reader.getRowObjectsJson();
+  print(await renderItems(output, rows, { nameOf: () => '', columns: [] }));
+}
+
+function cellOf(value: unknown): string {
+  return value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Statements of a terminal, each ended by a semicolon, until Ctrl-D. */
+async function talk(ask: (statement: string) => Promise<void>): Promise<number> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: 'sql> ' });
+  let statement = '';
+  lines.prompt();
+  for await (const line of lines) {
+    statement += `${line}\n`;
+    if (statement.trimEnd().endsWith(';')) {
+      await ask(statement).catch((error: unknown) => process.stderr.write(`${messageOf(error)}\n`));
+      statement = '';
+    }
+    lines.setPrompt(statement.trim() === '' ? 'sql> ' : '...> ');
+    lines.prompt();
+  }
+  return EXIT.ok;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function quoted(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
