@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DATASET_REQUESTS } from './dataset-requests.js';
+import { PROMPT_REQUESTS } from './prompt-requests.js';
 import { PRICE_REQUESTS } from './price-requests.js';
 import type { Tenant } from './tenant.js';
 
@@ -139,6 +140,7 @@ const CATALOGUE: RouteRequest = { path: ({ project }) => ({ namespace: project, 
 export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   ...DATASET_REQUESTS,
   ...PRICE_REQUESTS,
+  ...PROMPT_REQUESTS,
   'POST /auth/verify': NOTHING,
   'GET /iceberg/v1/config': NOTHING,
   'GET /iceberg/v1/namespaces': NOTHING,

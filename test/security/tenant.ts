@@ -25,6 +25,8 @@ export interface TenantIds {
   readonly example_id: string;
   readonly deleted_example_id: string;
   readonly erased_example_id: string;
+  readonly prompt_name: string;
+  readonly prompt_commit_id: string;
   readonly price_id: string;
   readonly application_id: string;
   readonly deployment_id: string;
@@ -227,6 +229,7 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     feedback_key: `kept ${ids.run_id}`,
     feedback_config: { type: 'freeform' },
   });
+  const prompt = await makePrompt(rest);
   const price = await make(rest, '/model-price-map', priceOf(`${project} model`));
   const session_id = text(body[0] ?? {}, 'id');
   const application = await make(rest, '/model-price-map/apply', { session_id });
@@ -234,11 +237,21 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     ...ids,
     ...feedback,
     ...dataset,
+    ...prompt,
     taken_session_id: text(taken, 'id'),
     price_id: text(price, 'id'),
     application_id: text(application, 'id'),
     session_id,
   };
+}
+
+async function makePrompt(rest: Rest) {
+  const prompt_name = randomUUID();
+  await make(rest, '/repos', { repo_handle: prompt_name });
+  const { commit } = await make(rest, `/commits/-/${prompt_name}`, { manifest: { secret: 'of the tenant' } });
+  const prompt_commit_id = text(commit as Body, 'id');
+  await make(rest, `/repos/-/${prompt_name}/tags`, { tag_name: 'prod', commit_id: prompt_commit_id });
+  return { prompt_name, prompt_commit_id };
 }
 
 /** Body of a price. */

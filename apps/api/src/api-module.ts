@@ -14,6 +14,7 @@ import { ListenerModule } from './listener/listeners-controller.js';
 import { OtlpModule } from './otlp/otlp-controller.js';
 import { PageModule } from './page/page-module.js';
 import { PriceModule } from './price/price-module.js';
+import { PromptModule } from './prompt/prompt-module.js';
 import { StatisticsModule } from './statistics/statistics-controller.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { ThreadsModule } from './thread/threads-module.js';
@@ -33,6 +34,7 @@ const FEATURES = [
   OtlpModule,
   StatisticsModule,
   PriceModule,
+  PromptModule,
   DatasetModule,
   ThreadsModule,
   DeploymentModule,

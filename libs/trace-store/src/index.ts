@@ -67,6 +67,7 @@ export {
   PRICE_LIMITS,
   type PriceDetails,
 } from './price/model-price.js';
+export { type CommitTag, type Prompt, PROMPT_LIMITS, type PromptCommit } from './prompt/prompt.js';
 export { readModelPrices } from './price/price-lists.js';
 export type { PriceApplication, UnmatchedModel } from './repricing/price-application-table.js';
 export type { Project, ProjectDetails, Projects } from './project/project.js';

@@ -43,6 +43,8 @@ import { PostgresExportSource } from './export/postgres-export-source.js';
 import { BUILT_IN_PRICES } from './price/price-lists.js';
 import { PriceTable } from './price/price-table.js';
 import { RunPricing } from './price/run-pricing.js';
+import { PromptCommitTable } from './prompt/prompt-commit-table.js';
+import { PromptTable } from './prompt/prompt-table.js';
 import { Repricing } from './repricing/repricing.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
@@ -143,6 +145,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     }),
     sourceArchives: inTurns(new SourceArchiveTable(pool), turns, { aged: AT_ONCE }),
     ...datasets(pool, turns, options),
+    prompts: inTurns(new PromptTable(pool), turns),
+    promptCommits: inTurns(new PromptCommitTable(pool), turns),
     shares: inTurns(new ShareTable(pool), turns, { open: LINKS }),
     retention: inTurns<Retention>(
       {

@@ -3,6 +3,7 @@ import type { SourceArchives } from './attachment/source-archives.js';
 import type { IngestResult } from './ingestion/ingest-request.js';
 import type { PriceApplications } from './repricing/price-application-table.js';
 import type { ModelPrice, ModelPrices } from './price/model-price.js';
+import type { PromptCommits, Prompts } from './prompt/prompt.js';
 import type { IngestProblems } from './problem/ingest-problem-table.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -106,6 +107,8 @@ export interface TraceStore {
   readonly datasets: Datasets;
   readonly datasetVersions: DatasetVersions;
   readonly examples: Examples;
+  readonly prompts: Prompts;
+  readonly promptCommits: PromptCommits;
   readonly shares: Shares;
   readonly retention: Retention;
   readonly prices: ModelPrices;

@@ -163,8 +163,7 @@ export const JAVASCRIPT: ClientMethods = {
     },
     {
       area: 'Prompts',
-      outcome: 'refused',
-      feature: 'prompts',
+      outcome: 'works',
       methods: {
         promptExists: '',
         likePrompt: '',
@@ -182,6 +181,14 @@ export const JAVASCRIPT: ClientMethods = {
     },
     {
       area: 'Agents and skills of a hub',
+      outcome: 'works',
+      methods: {
+        agentExists: 'none is stored: true for a prompt of this name alone',
+        skillExists: 'the same',
+      },
+    },
+    {
+      area: 'Agents and skills of a hub',
       outcome: 'not planned',
       feature: 'agents and skills of a hub',
       methods: { pullAgent: '', pullSkill: '' },
@@ -189,10 +196,8 @@ export const JAVASCRIPT: ClientMethods = {
     {
       area: 'Agents and skills of a hub',
       outcome: 'not planned',
-      feature: 'prompts',
+      feature: 'agents and skills of a hub',
       methods: {
-        agentExists: '',
-        skillExists: '',
         pushAgent: '',
         pushSkill: '',
         deleteAgent: '',

@@ -6,6 +6,7 @@ import { Client } from 'langsmith';
 import { testApi } from '../../../apps/api/src/testdata/test-api.js';
 import { DATASETS } from './calls/dataset-calls.js';
 import { FEEDBACK, PROJECTS } from './calls/project-calls.js';
+import { PROMPTS } from './calls/prompt-calls.js';
 import { REFUSED } from './calls/refused-calls.js';
 import { type Calls, READING, SENDING, SHARING, THREADS } from './calls/run-calls.js';
 import { JAVASCRIPT } from './javascript-methods.js';
@@ -27,6 +28,7 @@ const CALLS: Calls = {
   ...PROJECTS,
   ...FEEDBACK,
   ...DATASETS,
+  ...PROMPTS,
   ...REFUSED,
   ...LOCAL,
 };
@@ -93,7 +95,7 @@ describe('methods of the JavaScript client', () => {
         (error: unknown) => error as Error,
       );
       expect(`${refusal.name}: ${refusal.message}`).toContain(refusalOf(row));
-      expect(`${(refusal as { status?: number }).status} ${refusal.message}`).toContain('501');
+      expect(`${(refusal as { status?: number }).status} ${refusal.message}`).toMatch(/501|400/);
     },
   );
 });

@@ -64,8 +64,7 @@ export const PYTHON_ASYNC: ClientMethods = {
     },
     {
       area: 'Prompts',
-      outcome: 'refused',
-      feature: 'prompts',
+      outcome: 'works',
       methods: {
         create_prompt: '',
         get_prompt: '',
@@ -83,6 +82,14 @@ export const PYTHON_ASYNC: ClientMethods = {
     },
     {
       area: 'Agents and skills of a hub',
+      outcome: 'works',
+      methods: {
+        agent_exists: 'none is stored: true for a prompt of this name alone',
+        skill_exists: 'the same',
+      },
+    },
+    {
+      area: 'Agents and skills of a hub',
       outcome: 'not planned',
       feature: 'agents and skills of a hub',
       methods: { pull_agent: '', pull_skill: '' },
@@ -90,10 +97,8 @@ export const PYTHON_ASYNC: ClientMethods = {
     {
       area: 'Agents and skills of a hub',
       outcome: 'not planned',
-      feature: 'prompts',
+      feature: 'agents and skills of a hub',
       methods: {
-        agent_exists: '',
-        skill_exists: '',
         push_agent: '',
         push_skill: '',
         delete_agent: '',

@@ -116,7 +116,7 @@ async function fillAgent(rest, key) {
   };
 }
 
-/** A trace of two runs with an attachment, feedback, a dataset, a price. */
+/** A trace of two runs with an attachment, feedback, a dataset, a prompt. */
 async function fillTraces(rest, key, restUrl) {
   const [id, child] = [randomUUID(), randomUUID()];
   const time = new Date().toISOString();
@@ -159,6 +159,9 @@ async function fillTraces(rest, key, restUrl) {
   ])
     upload.append(name, new Blob([JSON.stringify(content)], { type: 'application/json' }), name);
   await rest(`/v1/platform/datasets/${dataset.id}/examples`, upload);
+  await rest('/repos', { repo_handle: 'kept' });
+  const { commit } = await rest('/commits/-/kept', { manifest: { template: '{a}' } });
+  await rest('/repos/-/kept/tags', { tag_name: 'prod', commit_id: commit.id });
   return { trace: id, child, dataset: dataset.id };
 }
 
@@ -227,6 +230,7 @@ async function fill() {
       ...[`/v2/deployments/${deployment.id}`, `/v2/deployments/${resting.id}`],
       ...revisions.map(({ id }) => `/v2/deployments/${deployment.id}/revisions/${id}`),
       ...[`/runs/${traces.trace}`, `/runs/${traces.child}`, `/feedback?run=${traces.trace}`],
+      ...['/repos/-/kept', '/commits/-/kept/prod'],
       ...[`/datasets/${traces.dataset}`, `/examples?dataset=${traces.dataset}`],
       ...[`/api/v1/bulk-exports/${exports.export}`, `/api/v1/bulk-exports/${exports.export}/runs`],
       `/api/v1/bulk-exports?source_bulk_export_id=${exports.schedule}`,

@@ -83,8 +83,6 @@ describe('what is not built yet', () => {
     fetch(api.url + path, { method, headers: { 'x-api-key': tenant.key, ...headers } });
 
   it.each([
-    ['GET', '/api/v1/commits/-/prompt/latest', 'prompts are'],
-    ['GET', '/repos?limit=1', 'prompts are'],
     ['POST', '/api/v1/annotation-queues', 'annotation queues are'],
     ['PUT', `/datasets/${randomUUID()}/share`, 'shared datasets are'],
     ['POST', '/datasets/comparative', 'comparisons of experiments are'],
@@ -107,9 +105,9 @@ describe('what is not built yet', () => {
   });
 
   it('asks for a key first, and takes one of any scope', async () => {
-    expect((await call('POST', '/repos', { 'x-api-key': 'apk_wrong' })).status).toBe(401);
+    expect((await call('POST', '/annotation-queues', { 'x-api-key': 'apk_wrong' })).status).toBe(401);
     const { key } = await api.store.apiKeys.mint(tenant.tenantId, { name: 'i', scope: 'ingest' });
-    expect((await call('POST', '/repos', { 'x-api-key': key })).status).toBe(501);
+    expect((await call('POST', '/annotation-queues', { 'x-api-key': key })).status).toBe(501);
   });
 });
 

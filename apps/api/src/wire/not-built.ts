@@ -11,10 +11,6 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'
 /** First parts of paths that the LangSmith clients call, and the unsupported features there. */
 const FEATURES: Readonly<Record<string, string>> = {
   'feedback-formulas': 'feedback formulas',
-  commits: 'prompts',
-  repos: 'prompts',
-  likes: 'prompts',
-  settings: 'prompts',
   'annotation-queues': 'annotation queues',
   'examples/bulk': 'uploads of examples as JSON (multipart ones are: langsmith 0.3.9 or newer)',
   'datasets/comparative': 'comparisons of experiments',

@@ -117,6 +117,20 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /model-price-map/apply/{application_id}': READ,
   'PUT /model-price-map/{price_id}': WORKSPACE,
   'DELETE /model-price-map/{price_id}': WORKSPACE,
+  // agents pull their prompts with the key of their deployment
+  'GET /settings': READ_RUN,
+  'GET /repos': READ_RUN,
+  'POST /repos': WORKSPACE,
+  'GET /repos/{owner}/{repo}': READ_RUN,
+  'PATCH /repos/{owner}/{repo}': WORKSPACE,
+  'DELETE /repos/{owner}/{repo}': WORKSPACE,
+  'GET /repos/{owner}/{repo}/tags': READ_RUN,
+  'POST /repos/{owner}/{repo}/tags': WORKSPACE,
+  'DELETE /repos/{owner}/{repo}/tags/{tag_name}': WORKSPACE,
+  'GET /commits/{owner}/{repo}': READ_RUN,
+  'POST /commits/{owner}/{repo}': WORKSPACE,
+  'GET /commits/{owner}/{repo}/{commit}': READ_RUN,
+  'POST /likes/{owner}/{repo}': WORKSPACE,
   'GET /datasets': READ,
   'POST /datasets': WORKSPACE,
   'GET /datasets/{dataset_id}': READ,
@@ -194,7 +208,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
 };
 
 const SECOND_PREFIX =
-  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|feedback-configs|ingest-problems|model-price-map|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
+  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|feedback-configs|ingest-problems|model-price-map|datasets|examples|settings|repos|commits|likes)(\/|$))|^\/api(?=\/v1\/platform\/)/;
 
 /**
  * A route's place in the table.

@@ -43,6 +43,7 @@ import {
   signedFeedbackTokens,
 } from './feedback-tables.js';
 import { modelPrices, priceApplications, runPrices } from './price-tables.js';
+import { promptTables } from './prompt-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling, traceTotals, traceTotalsFilling } from './run-statistics.js';
 import { sourceArchives } from './source-archives.js';
@@ -104,5 +105,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     exportsByProgress,
     agedFences,
     sourceArchives,
+    promptTables,
   ];
 }

@@ -80,6 +80,9 @@ describe('a move of traces', () => {
     token = minted !== undefined && 'token' in minted ? String(minted.token) : '';
     await store.shares.share(TENANT, { id: RUN });
     await store.datasets.create(TENANT, { name: 'd', dataType: 'kv' });
+    await store.prompts.create(TENANT, 'p', { description: '', readme: '', tags: [], isArchived: false });
+    const commit = await store.promptCommits.create(TENANT, 'p', { manifest: '{}' });
+    await store.promptCommits.tag(TENANT, 'p', 'prod', commit?.id ?? '');
     await client.query(
       `INSERT INTO attachment_objects (tenant_id, id, sha256, size, state) VALUES ($1, $2, '', 1, 'stored')`,
       [TENANT, randomUUID()],

@@ -113,7 +113,7 @@ export interface Moved {
 
 /**
  * Copies everything that a trace store has of its tenants into another one: projects, keys, runs, feedback,
- * datasets, prices, statistics, with their ids. All of it is committed at once, or nothing is.
+ * datasets, prompts, prices, statistics, with their ids. All of it is committed at once, or nothing is.
  *
  * The key that signs tokens of feedback moves too, which only a store that has given no such token can take.
  * A program that has the target open keeps its old key, so none may run meanwhile.

@@ -4,7 +4,7 @@ import { all } from '../world.js';
 import type { Calls } from './run-calls.js';
 
 const ID = randomUUID();
-const PROMPT = 'owner/prompt';
+const HUB_NAME = 'none';
 const NAME = 'box';
 
 /** Resources of the client by name: their calls differ in paths alone, so that a list of arguments says all. */
@@ -25,30 +25,13 @@ function refused(reach: Reach, method: string, ...parameters: readonly unknown[]
 
 const own: Reach = (client) => client;
 
-const PROMPTS: Calls = {
-  ...refused(own, 'promptExists', PROMPT),
-  ...refused(own, 'likePrompt', PROMPT),
-  ...refused(own, 'unlikePrompt', PROMPT),
-  ...refused(own, 'listCommits', PROMPT),
-  ...refused(own, 'listPrompts'),
-  ...refused(own, 'getPrompt', PROMPT),
-  ...refused(own, 'createPrompt', PROMPT),
-  ...refused(own, 'createCommit', PROMPT, {}),
-  ...refused(own, 'updatePrompt', PROMPT, { description: 'd' }),
-  ...refused(own, 'deletePrompt', PROMPT),
-  ...refused(own, 'pullPromptCommit', 'prompt'),
-  ...refused(own, 'pushPrompt', PROMPT),
-};
-
 const HUB: Calls = {
-  ...refused(own, 'agentExists', PROMPT),
-  ...refused(own, 'skillExists', PROMPT),
-  ...refused(own, 'pullAgent', PROMPT),
-  ...refused(own, 'pullSkill', PROMPT),
-  ...refused(own, 'pushAgent', PROMPT, { files: {} }),
-  ...refused(own, 'pushSkill', PROMPT, { files: {} }),
-  ...refused(own, 'deleteAgent', PROMPT),
-  ...refused(own, 'deleteSkill', PROMPT),
+  ...refused(own, 'pullAgent', HUB_NAME),
+  ...refused(own, 'pullSkill', HUB_NAME),
+  ...refused(own, 'pushAgent', HUB_NAME, { files: {} }),
+  ...refused(own, 'pushSkill', HUB_NAME, { files: {} }),
+  ...refused(own, 'deleteAgent', HUB_NAME),
+  ...refused(own, 'deleteSkill', HUB_NAME),
   ...refused(own, 'listAgents'),
   ...refused(own, 'listSkills'),
 };
@@ -138,7 +121,6 @@ const SANDBOXES: Calls = {
 
 /** Calls that the api refuses. */
 export const REFUSED: Calls = {
-  ...PROMPTS,
   ...HUB,
   ...QUEUES,
   ...EVALUATORS,

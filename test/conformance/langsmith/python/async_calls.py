@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta, timezone
 
-from client_calls import ID, PROMPT
+from client_calls import HUB_NAME, ID, MANIFEST
 from world import same
 
 CALLS = {}
@@ -234,26 +234,94 @@ async def remove_feedback_categories(w):
     assert len(changed.feedback_config["categories"]) == 2
 
 
-refused("create_prompt", PROMPT)
-refused("get_prompt", PROMPT)
-refused("list_prompts")
-refused("update_prompt", PROMPT, description="d")
-refused("delete_prompt", PROMPT)
-refused("like_prompt", PROMPT)
-refused("unlike_prompt", PROMPT)
-refused("create_commit", PROMPT, {})
-refused("list_prompt_commits", PROMPT)
-refused("pull_prompt", "prompt")
-refused("pull_prompt_commit", "prompt")
-refused("push_prompt", PROMPT)
-refused("agent_exists", PROMPT)
-refused("skill_exists", PROMPT)
-refused("pull_agent", PROMPT)
-refused("pull_skill", PROMPT)
-refused("push_agent", PROMPT, files={})
-refused("push_skill", PROMPT, files={})
-refused("delete_agent", PROMPT)
-refused("delete_skill", PROMPT)
+async def pushed(w):
+    name = f"made-{uuid.uuid4()}"
+    await w.async_client.push_prompt(name, object=MANIFEST, description="d")
+    return name
+
+
+@row
+async def create_prompt(w):
+    assert (await w.async_client.create_prompt(f"made-{uuid.uuid4()}", tags=["t"])).tags == ["t"]
+
+
+@row
+async def get_prompt(w):
+    name = await pushed(w)
+    assert (await w.async_client.get_prompt(name)).full_name == name
+
+
+@row
+async def list_prompts(w):
+    name = await pushed(w)
+    assert [one.repo_handle for one in (await w.async_client.list_prompts(query=name)).repos] == [name]
+
+
+@row
+async def update_prompt(w):
+    assert (await w.async_client.update_prompt(await pushed(w), readme="r"))["repo"]["readme"] == "r"
+
+
+@row
+async def delete_prompt(w):
+    name = await pushed(w)
+    await w.async_client.delete_prompt(name)
+    assert await w.async_client.get_prompt(name) is None
+
+
+@row
+async def like_prompt(w):
+    assert await w.async_client.like_prompt(await pushed(w)) == {"likes": 1}
+
+
+@row
+async def unlike_prompt(w):
+    assert await w.async_client.unlike_prompt(await pushed(w)) == {"likes": 0}
+
+
+@row
+async def create_commit(w):
+    name = await pushed(w)
+    assert name in await w.async_client.create_commit(name, {**MANIFEST, "lc": 2}, tags="prod")
+
+
+@row
+async def list_prompt_commits(w):
+    assert len([one async for one in w.async_client.list_prompt_commits(await pushed(w))]) == 1
+
+
+@row
+async def pull_prompt(w):
+    assert (await w.async_client.pull_prompt(await pushed(w))).messages == []
+
+
+@row
+async def pull_prompt_commit(w):
+    assert (await w.async_client.pull_prompt_commit(await pushed(w))).manifest == MANIFEST
+
+
+@row
+async def push_prompt(w):
+    name = await pushed(w)
+    assert name in await w.async_client.push_prompt(name, object={**MANIFEST, "lc": 2})
+
+
+@row
+async def agent_exists(w):
+    assert not await w.async_client.agent_exists("none")
+
+
+@row
+async def skill_exists(w):
+    assert not await w.async_client.skill_exists("none")
+
+
+refused("pull_agent", HUB_NAME)
+refused("pull_skill", HUB_NAME)
+refused("push_agent", HUB_NAME, files={})
+refused("push_skill", HUB_NAME, files={})
+refused("delete_agent", HUB_NAME)
+refused("delete_skill", HUB_NAME)
 refused("list_agents")
 refused("list_skills")
 refused("create_annotation_queue", name="q")

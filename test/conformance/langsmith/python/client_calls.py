@@ -8,7 +8,7 @@ from langsmith.evaluation import run_evaluator
 from world import names, same
 
 ID = str(uuid.uuid4())
-PROMPT = "owner/prompt"
+HUB_NAME = "none"
 CALLS = {}
 
 
@@ -369,29 +369,104 @@ refused(
     delete_feedback_formula=with_(ID),
 )
 
-# Prompts, directories of a hub, queues, insights
+# Prompts
+
+MANIFEST = {"lc": 1, "type": "constructor", "id": ["langchain", "prompts", "chat", "ChatPromptTemplate"]}
+MANIFEST["kwargs"] = {"messages": [], "input_variables": []}
+
+
+def pushed(w):
+    name = f"made-{uuid.uuid4()}"
+    w.client.push_prompt(name, object=MANIFEST, description="d")
+    return name
+
+
+@row
+def create_prompt(w):
+    assert w.client.create_prompt(f"made-{uuid.uuid4()}", tags=["t"]).tags == ["t"]
+
+
+@row
+def get_prompt(w):
+    name = pushed(w)
+    assert w.client.get_prompt(name).full_name == name and w.client.get_prompt("none") is None
+
+
+@row
+def list_prompts(w):
+    name = pushed(w)
+    assert [one.repo_handle for one in w.client.list_prompts(query=name).repos] == [name]
+
+
+@row
+def update_prompt(w):
+    assert w.client.update_prompt(pushed(w), readme="r")["repo"]["readme"] == "r"
+
+
+@row
+def delete_prompt(w):
+    name = pushed(w)
+    w.client.delete_prompt(name)
+    assert w.client.get_prompt(name) is None
+
+
+@row
+def like_prompt(w):
+    assert w.client.like_prompt(pushed(w)) == {"likes": 1}
+
+
+@row
+def unlike_prompt(w):
+    assert w.client.unlike_prompt(pushed(w)) == {"likes": 0}
+
+
+@row
+def create_commit(w):
+    name = pushed(w)
+    assert name in w.client.create_commit(name, {**MANIFEST, "lc": 2}, tags="prod")
+    assert w.client.pull_prompt_commit(f"{name}:prod").manifest["lc"] == 2
+
+
+@row
+def list_prompt_commits(w):
+    assert len(list(w.client.list_prompt_commits(pushed(w)))) == 1
+
+
+@row
+def pull_prompt(w):
+    assert w.client.pull_prompt(pushed(w)).messages == []
+
+
+@row
+def pull_prompt_commit(w):
+    assert w.client.pull_prompt_commit(pushed(w)).manifest == MANIFEST
+
+
+@row
+def push_prompt(w):
+    name = pushed(w)
+    assert name in w.client.push_prompt(name, object={**MANIFEST, "lc": 2})
+
+
+@row
+def agent_exists(w):
+    assert not w.client.agent_exists("none")
+
+
+@row
+def skill_exists(w):
+    assert not w.client.skill_exists("none")
+
+
+# Directories of a hub, queues, insights
 
 refused(
-    create_prompt=with_(PROMPT),
-    get_prompt=with_(PROMPT),
-    list_prompts=with_(),
-    update_prompt=with_(PROMPT, description="d"),
-    delete_prompt=with_(PROMPT),
-    like_prompt=with_(PROMPT),
-    unlike_prompt=with_(PROMPT),
-    create_commit=with_(PROMPT, {}),
-    list_prompt_commits=with_(PROMPT),
-    pull_prompt=with_("prompt"),
-    pull_prompt_commit=with_("prompt"),
-    push_prompt=with_(PROMPT),
-    agent_exists=with_(PROMPT),
-    skill_exists=with_(PROMPT),
-    pull_agent=with_(PROMPT),
-    pull_skill=with_(PROMPT),
-    push_agent=with_(PROMPT, files={}),
-    push_skill=with_(PROMPT, files={}),
-    delete_agent=with_(PROMPT),
-    delete_skill=with_(PROMPT),
+    pull_agent=with_(HUB_NAME),
+    pull_skill=with_(HUB_NAME),
+    push_agent=with_(HUB_NAME, files={}),
+    push_skill=with_(HUB_NAME, files={}),
+    delete_agent=with_(HUB_NAME),
+    delete_skill=with_(HUB_NAME),
     list_agents=with_(),
     list_skills=with_(),
     create_annotation_queue=with_(name="q"),
