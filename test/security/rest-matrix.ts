@@ -48,8 +48,10 @@ function addresses(
       (text, name, at) => text.replace(`{${name}}`, encodeURIComponent(values(whose(at))[name] ?? '')),
       path,
     ) + (query === undefined ? '' : `?${typeof query === 'string' ? query : query(whose(0))}`);
-  if (names.length < 2) return [filled(() => of)];
-  return [filled(() => of), ...names.map((_, foreign) => filled((at) => (at === foreign ? of : own)))];
+  // others name nothing: an owner that is always `-`, a tag
+  const ids = [...names.keys()].filter((at) => values(of)[names[at] ?? ''] !== values(own)[names[at] ?? '']);
+  if (ids.length < 2) return [filled(() => of)];
+  return [filled(() => of), ...ids.map((foreign) => filled((at) => (at === foreign ? of : own)))];
 }
 
 /** Every request that the table makes of `of`'s ids. */
@@ -248,7 +250,7 @@ export function openRest(arena: FindArena): void {
       const { victim, restUrl } = arena();
       const isSecondDelete =
         route.method === 'DELETE' &&
-        /^\/api\/v1\/(sessions|feedback|model-price-map|datasets|examples)/.test(route.path);
+        /^\/api\/v1\/(sessions|feedback|model-price-map|datasets|examples|repos)/.test(route.path);
       const statuses: number[] = [];
       for (const { path, body } of requests(route, victim, victim)) {
         const answer = await arena().transcript.call(route.method, restUrl + path, {
@@ -270,6 +272,8 @@ const DELETED_FIRST = [
   '/share',
   '/feedback/',
   '/model-price-map/',
+  '/tags/',
+  '/repos/',
   '/examples',
   '/datasets/',
   '/runs/',

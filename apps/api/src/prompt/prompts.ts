@@ -48,7 +48,9 @@ export class Prompts {
     query: PromptsQuery,
   ): Promise<{ readonly prompts: readonly Prompt[]; readonly total: number }> {
     requirePrompts(query.repo_type);
-    if (query.is_public === true) return { prompts: [], total: 0 };
+    // no prompt is public, and none has a tag with U+0000
+    const hasNone = query.is_public === true || query.tags?.some((tag) => tag.includes('\0')) === true;
+    if (hasNone) return { prompts: [], total: 0 };
     const { query: text, match_prefix: isPrefix, has_commits: hasCommits, limit, offset } = query;
     return this.store.prompts.list(tenantId, {
       text,

@@ -267,7 +267,6 @@ export function TextList(options: TextListOptions = {}): PropertyDecorator {
     { type: 'array', items: item, ...sizes(options) },
     ...listChecks(options),
     IsString(says('Input should be a valid string', 'string_type', true)),
-    NotContains('\0', says('String should not contain U+0000', 'string_nul', true)),
     ...(maxLength === undefined
       ? []
       : [
