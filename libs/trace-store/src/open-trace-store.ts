@@ -130,7 +130,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     runs: inTurns<TraceStore['runs']>(
       {
         get: (tenantId, id, given) => readRun(pool, payloads, { tenantId, id, ...given }),
-        search: (tenantId, search, page) => searchRuns(pool, payloads, { tenantId, search, page }),
+        search: (tenantId, search, page) => searchRuns(pool, payloads, { tenantId, search, page }, { clock }),
       },
       reads,
     ),

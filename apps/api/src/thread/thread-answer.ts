@@ -13,7 +13,7 @@ import {
   UUID,
   WHOLE,
 } from '../wire/shape.js';
-import { UsageV2Answer } from '../trace/runs-query-answer.js';
+import { LOOKED_TO, UsageV2Answer } from '../trace/runs-query-answer.js';
 
 const PARTIAL =
   'True where the thread has more than 1,000 traces: latencies, tokens, costs and failures are those of the newest 1,000';
@@ -87,6 +87,7 @@ export class ThreadTracesAnswer {
   @Answered(listOf(() => ThreadTraceAnswer), 'By start time') readonly items: readonly ThreadTraceAnswer[];
   @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
     string | null;
+  @Perhaps(TIME, LOOKED_TO) readonly looked_to?: string;
 }
 
 function partial({ isPartial }: Thread): { readonly is_partial?: true } {

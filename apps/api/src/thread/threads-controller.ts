@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { renderCursor, renderedWithin } from '../trace/all-runs.js';
+import { lookedTo, renderCursor, renderedWithin } from '../trace/all-runs.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
@@ -112,7 +112,7 @@ export class ThreadsController {
         threadId: storedThreadId(threadId),
         isRoot: true,
       };
-      const { runs, next } = await this.searches.page(
+      const page = await this.searches.page(
         caller,
         {
           ...asked,
@@ -128,8 +128,9 @@ export class ThreadsController {
         },
         hold,
       );
-      const cursor = JSON.stringify(next ? renderCursor(next) : null);
-      return renderedWithin('{"items":[', [runs, fields], `],"next_cursor":${cursor}}`);
+      const { runs, next } = page;
+      const rest = JSON.stringify({ next_cursor: next ? renderCursor(next) : null, ...lookedTo(page) });
+      return renderedWithin('{"items":[', [runs, fields], `],${rest.slice(1)}`);
     });
   }
 }

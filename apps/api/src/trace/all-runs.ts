@@ -12,6 +12,11 @@ export function renderCursor({ startTime, id, traceId }: RunCursor): string {
   return Buffer.from([formatInstant(startTime), id, traceId].join(' ')).toString('base64url');
 }
 
+/** Member of a page that ended before it was full. */
+export function lookedTo({ lookedTo: time }: RunPage): { readonly looked_to?: string } {
+  return time === undefined ? {} : { looked_to: formatInstant(time) };
+}
+
 /** @throws PublicError bad_request */
 export function parseCursor(text: string): RunCursor {
   const [time = '', id = '', traceId = '', ...more] = Buffer.from(text, 'base64url').toString().split(' ');

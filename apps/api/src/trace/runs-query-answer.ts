@@ -30,6 +30,10 @@ export class CursorsAnswer {
   @Answered(orNull(TEXT)) readonly prev: null;
 }
 
+/** Description of a page that ended before it was full. */
+export const LOOKED_TO =
+  'Only where a filter reads payloads and the time of a page (2.5 s) was over before it was full: runs up to this start were looked at, the cursor continues';
+
 /** A page of runs. */
 export class RunsPageAnswer {
   @Answered(listOf(() => SelectedRunAnswer), 'With the fields that select names')
@@ -37,6 +41,7 @@ export class RunsPageAnswer {
   @Answered(object(() => CursorsAnswer)) readonly cursors: CursorsAnswer;
   @Answered(JSON_VALUE) readonly search_cursors: null;
   @Answered(orNull(TEXT)) readonly parsed_query: null;
+  @Perhaps(TIME, LOOKED_TO) readonly looked_to?: string;
 }
 
 /** A run on the second wire, with the fields that `selects` names. */
@@ -85,6 +90,7 @@ export class RunsPageV2Answer {
   @Answered(FLAG) readonly has_more: boolean;
   @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
     string | null;
+  @Perhaps(TIME, LOOKED_TO) readonly looked_to?: string;
 }
 
 /** The runs of a trace. */

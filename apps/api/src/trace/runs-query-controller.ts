@@ -9,7 +9,7 @@ import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
-import { allRuns, renderCursor, rendered, renderedWithin, withAttachments } from './all-runs.js';
+import { allRuns, lookedTo, renderCursor, rendered, renderedWithin, withAttachments } from './all-runs.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { type RunFields, selectedFields } from './render-run.js';
 import { fieldsOfSelects } from './run-fields-v2.js';
@@ -48,10 +48,11 @@ export class RunsQueryController {
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = selectedFields(body.select);
-      const { runs: found, next } = await this.searches.page(caller, askedBy(body, fields), hold);
+      const page = await this.searches.page(caller, askedBy(body, fields), hold);
+      const { runs: found, next } = page;
       const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
-      const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
+      const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null, ...lookedTo(page) });
       return renderedWithin('{"runs":[', [runs, fields], `],${rest.slice(1)}`);
     });
   }
@@ -91,9 +92,11 @@ export class SelectedRunsController {
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = fieldsOfSelects(body.selects);
-      const { runs: found, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
+      const page = await this.searches.page(caller, this.#askedBy(body, fields), hold);
+      const { runs: found, next } = page;
       const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
-      const rest = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
+      const cursors = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
+      const rest = { ...cursors, ...lookedTo(page) };
       return renderedWithin('{"items":[', [runs, fields], `],${JSON.stringify(rest).slice(1)}`);
     });
   }

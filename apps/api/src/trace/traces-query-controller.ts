@@ -14,13 +14,13 @@ import { Operation } from '../wire/operation.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/query-flag.js';
 import { Answered, listOf, NUMBER, object, orNull, Perhaps, TEXT, TIME, WHOLE } from '../wire/shape.js';
-import { renderCursor, withAttachments } from './all-runs.js';
+import { lookedTo, renderCursor, withAttachments } from './all-runs.js';
 import { runPagePath } from './page-path.js';
 import { type ReadRun, renderRun, RUN_FIELDS, type RunFields, selectFields } from './render-run.js';
 import { FilterText } from './run-conditions.js';
 import { fieldsOfSelects, SELECTS } from './run-fields-v2.js';
 import { RunSearches } from './run-searches.js';
-import { RunV2Answer } from './runs-query-answer.js';
+import { LOOKED_TO, RunV2Answer } from './runs-query-answer.js';
 
 /** Sums of all runs of a trace, with the fields that `selects` names. */
 class TraceTotalsAnswer {
@@ -43,6 +43,7 @@ class TracesPageAnswer {
   readonly items: readonly TraceAnswer[];
   @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
     string | null;
+  @Perhaps(TIME, LOOKED_TO) readonly looked_to?: string;
 }
 
 class RunUrlAnswer {
@@ -132,13 +133,14 @@ export class TracesQueryController {
     const ofTrace = sums.length > 0 ? fieldsOfSelects(sums) : undefined;
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields: RunFields = new Map([...ofRoot, ...(ofTrace ?? [])]);
-      const { runs: found, next } = await this.searches.page(caller, this.#asked(body, fields), hold);
+      const page = await this.searches.page(caller, this.#asked(body, fields), hold);
+      const { runs: found, next } = page;
       const runs = await withAttachments(this.urls, { caller, origin, hold }, found, fields);
       const items: Buffer[] = [];
       for (const run of runs)
         items.push(Buffer.from(items.length === 0 ? '' : ','), await renderTrace(run, ofRoot, ofTrace));
-      const cursor = JSON.stringify(next ? renderCursor(next) : null);
-      return Buffer.concat([Buffer.from('{"items":['), ...items, Buffer.from(`],"next_cursor":${cursor}}`)]);
+      const rest = JSON.stringify({ next_cursor: next ? renderCursor(next) : null, ...lookedTo(page) });
+      return Buffer.concat([Buffer.from('{"items":['), ...items, Buffer.from(`],${rest.slice(1)}`)]);
     });
   }
 

@@ -159,6 +159,8 @@ export interface RunPageOptions {
 
 export interface RunPage {
   readonly runs: readonly StoredRun[];
-  /** Undefined when there are no more runs. */
+  /** Undefined when there are no more runs. The page may have none, and a next one all the same. */
   readonly next: RunCursor | undefined;
+  /** Start of the last run that was looked at, where the time of the page was over before it was full. */
+  readonly lookedTo?: Instant | undefined;
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { inTransaction, openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
+import { parseFilter } from '#lib/filter-language';
 import { parseInstant, systemClock } from '#lib/time';
 import {
   openTraceStore,
@@ -11,7 +12,9 @@ import {
   type RunSearch,
   type TraceStore,
 } from '../index.js';
+import { PostgresPayloadStore } from '../run/payload-store.js';
 import type { RunPageOptions } from './run-search.js';
+import { searchRuns } from './search-runs.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();
@@ -221,5 +224,56 @@ describe('a search of runs', () => {
   it('finds nothing of another tenant', async () => {
     const search = { projectIds: idsOf('main'), traceId: all[0]?.trace_id };
     expect((await store.runs.search(randomUUID(), search, PAGE)).runs).toEqual([]);
+  });
+
+  describe('in payloads', () => {
+    const filters = (text: string) => ({ filter: parseFilter(text) });
+    /** Each look at this clock takes a second. */
+    const hurried = () => {
+      let ms = 0;
+      return { monotonicMs: () => (ms += 1_000) };
+    };
+
+    async function pages(search: RunSearch, order: RunPageOptions['order'] = 'descending') {
+      const pool = openPool({ uri, applicationName: 'test', log, maxConnections: 2 });
+      const found: (readonly [readonly string[], boolean])[] = [];
+      let after: RunCursor | undefined;
+      do {
+        const page = { ...PAGE, limit: 3, order, after };
+        const request = { tenantId: TENANT, search, page };
+        const options = { clock: hurried(), firstPiece: 8 };
+        const read = await searchRuns(pool, new PostgresPayloadStore(), request, options);
+        found.push([read.runs.map(({ row }) => row.name), read.lookedTo !== undefined]);
+        after = read.next;
+      } while (after);
+      await pool.end();
+      return found;
+    }
+
+    it.each(['descending', 'ascending'] as const)(
+      'continues where the time of a page ended: %s',
+      async (order) => {
+        const search = { projectIds: idsOf('main', 'other'), filters: filters('search("run 5.")') };
+        const found = await pages(search, order);
+        const names = found.flatMap(([page]) => page);
+        expect(names).toEqual(await read(search, { order }));
+        expect(names).toHaveLength(RUNS_OF_TRACE);
+        expect(found.some(([page, isPart]) => page.length === 0 && isPart)).toBe(true);
+        expect(found.at(-1)?.[1]).toBe(false);
+      },
+    );
+
+    it('finds nothing in several pages, each with how far it looked', async () => {
+      const found = await pages({ filters: filters('search("no such text")') });
+      expect(found.length).toBeGreaterThan(2);
+      expect(found.every(([page]) => page.length === 0)).toBe(true);
+    });
+
+    it('meets the other conditions too', async () => {
+      const search = { isRoot: true, runType: 'chain', filters: filters('search("run 1")') };
+      expect((await pages(search)).flatMap(([page]) => page).toSorted()).toEqual(
+        ['run 1.0', 'run 10.0', 'run 11.0'].toSorted(),
+      );
+    });
   });
 });

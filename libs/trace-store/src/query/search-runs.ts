@@ -1,15 +1,17 @@
-import type { Connection, Pool } from '#lib/postgres';
-import { formatInstant } from '#lib/time';
+import { PublicError } from '#lib/errors';
+import { type Connection, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
+import { type Clock, formatInstant, parseInstant } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
-import { readMarkedRuns, RUN_COLUMNS } from '../run/run-table.js';
+import { type MarkedRun, readMarkedRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
 import {
   keyConditions,
   type KeyTimes,
   Parameters,
+  type RunCursor,
   runConditions,
   type RunPage,
   type RunPageOptions,
@@ -19,6 +21,7 @@ import {
   within,
 } from './run-search.js';
 import { withChildren, withInterrupted, withTotals } from './find-run.js';
+import { PIECE_MS, readsPayloads, type Walk, type WalkReads, walkRuns } from './walk-runs.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { findRoots } from '../run/run-keys.js';
 
@@ -37,6 +40,12 @@ export interface SearchRequest {
   readonly page: RunPageOptions;
 }
 
+export interface SearchOptions {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Runs that a search in payloads looks at first. */
+  readonly firstPiece?: number;
+}
+
 /**
  * One page of the matching runs of a tenant.
  * @throws PublicError bad_request when finding them takes too long
@@ -45,9 +54,16 @@ export async function searchRuns(
   pool: Pool,
   payloads: Pick<PayloadStore, 'look' | 'getSome'>,
   request: SearchRequest,
+  options: SearchOptions,
 ): Promise<RunPage> {
-  const { tenantId, page } = request;
-  const found = await limitedRead(pool, (db) => readPage(db, payloads, request), LIMIT);
+  const { tenantId, search, page } = request;
+  const isWalk =
+    readsPayloads(search.filters) &&
+    !search.ids &&
+    search.traceId === undefined &&
+    search.parentRunId === undefined;
+  const walk = isWalk ? await walkOf(pool, request, options) : undefined;
+  const found = await limitedRead(pool, (db) => readPage(db, payloads, request, walk), LIMIT);
   if (!page.children) return found;
   return { ...found, runs: await withChildren(pool, tenantId, found.runs, page.hold) };
 }
@@ -56,6 +72,7 @@ async function readPage(
   db: Connection,
   payloads: Pick<PayloadStore, 'look' | 'getSome'>,
   asked: SearchRequest,
+  walk: Walk | undefined,
 ): Promise<RunPage> {
   const { tenantId, page } = asked;
   const search = await withRootsOf(db, asked);
@@ -63,9 +80,7 @@ async function readPage(
   const isNamed = search.ids !== undefined || search.traceId !== undefined;
   const times = isNamed ? await timesOfNamed(db, tenantId, search) : undefined;
   if (isNamed && !times) return { runs: [], next: undefined };
-  const parameters = new Parameters();
-  const text = pageQuery(request, parameters, times);
-  const marked = await readMarkedRuns(db, text, parameters.values); // one more than the page has
+  const marked = walk?.marked ?? (await findRuns(db, request, { times })); // one more than the page has
   const rows = marked.slice(0, page.limit).map(({ row }) => row);
   const seen = await payloads.look(db, rows, page.fields, Math.min(page.maxBytes, MOST_AT_ONCE));
   const withFeedback = marked.slice(0, page.limit).some(({ isMarked }) => isMarked);
@@ -84,7 +99,67 @@ async function readPage(
     payloads: seen[at]?.payloads ?? read.get(row) ?? {},
     feedbackStats: stats.get(at) ?? undefined,
   }));
-  return { runs, next: count < marked.length ? cursorOf(own.at(-1)) : undefined };
+  if (count < marked.length) return { runs, next: cursorOf(own.at(-1)) };
+  return { runs, next: walk?.reached, lookedTo: walk?.reached?.startTime };
+}
+
+/** Part of the runs that a statement looks at. */
+interface Part {
+  /** Times of the runs that are named. */
+  readonly times?: KeyTimes | undefined;
+  /** The last run of the part. */
+  readonly until?: RunCursor | undefined;
+}
+
+function findRuns(db: Connection, request: SearchRequest, part: Part): Promise<readonly MarkedRun[]> {
+  const parameters = new Parameters();
+  const text = pageQuery(request, parameters, part);
+  return readMarkedRuns(db, text, parameters.values);
+}
+
+/** Matching runs of a search in payloads, as far as the time of a page goes. */
+function walkOf(pool: Pool, request: SearchRequest, { clock, firstPiece }: SearchOptions): Promise<Walk> {
+  const { page } = request;
+  const limit: ReadLimit = { ...LIMIT, limitMs: PIECE_MS };
+  const reads: WalkReads = {
+    boundary: (after, count) =>
+      limitedRead(pool, (db) => findBoundary(db, { ...request, page: { ...page, after } }, count), LIMIT),
+    matches: (after, until, most) => {
+      const part = { ...request, page: { ...page, after, limit: most } };
+      return limitedRead(pool, (db) => findRuns(db, part, { until }), limit);
+    },
+    isTooLong: (error) => error instanceof PublicError && error.cause instanceof TimeLimitError,
+  };
+  return walkRuns(reads, { after: page.after, limit: page.limit, clock, first: firstPiece });
+}
+
+/** The run that is so many after the page's cursor, by the conditions that an index serves. */
+async function findBoundary(
+  db: Connection,
+  { tenantId, search, page }: SearchRequest,
+  count: number,
+): Promise<RunCursor | undefined> {
+  const { projectIds, isRoot, hasError, threadId, from, to } = search;
+  const request = {
+    tenantId,
+    search: { projectIds, isRoot, hasError: hasError === true ? true : undefined, threadId, from, to },
+    page: { ...page, limit: count - 1, feedback: false },
+  };
+  const parameters = new Parameters();
+  const text = pageQuery(request, parameters, {}, 'r.start_time, r.id, r.trace_id');
+  const { rows } = await db.query<{ start_time: string; id: string; trace_id: string }>({
+    text: `${text} OFFSET ${parameters.add(count - 1)}`,
+    values: [...parameters.values],
+    types: textTypes,
+  });
+  const [row] = rows;
+  return (
+    row && {
+      startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
+      id: row.id,
+      traceId: row.trace_id,
+    }
+  );
 }
 
 /** The search with the roots of the traces that its ids name. */
@@ -129,12 +204,12 @@ function cursorOf(row: RunRow | undefined): RunPage['next'] {
 /**
  * Rows of the page and one more, from where the fewest are read, with a mark on those that have feedback where that is
  * asked for.
- * @param times of the runs that are named
  */
 function pageQuery(
   { tenantId, search, page }: SearchRequest,
   parameters: Parameters,
-  times: KeyTimes | undefined,
+  { times, until }: Part,
+  asked?: string,
 ): string {
   const { order, limit } = page;
   const direction = order === 'ascending' ? 'ASC' : 'DESC';
@@ -149,6 +224,7 @@ function pageQuery(
   const wanted = [
     ...runConditions(search, parameters),
     ...placeConditions('r', page, parameters),
+    ...untilConditions(page, until, parameters),
     filterSql(search.filters ?? {}, parameters),
   ]
     .map((condition) => ` AND ${condition}`)
@@ -158,7 +234,7 @@ function pageQuery(
     ? `(SELECT 1 FROM feedback f WHERE f.tenant_id = ${tenant} AND f.run_id = r.id
         AND f.project_id = r.project_id AND f.trace_id = r.trace_id LIMIT 1) IS NOT NULL`
     : 'FALSE';
-  const columns = `${RUN_COLUMNS}, ${mark}`;
+  const columns = asked ?? `${RUN_COLUMNS}, ${mark}`;
   if (times) {
     const named = [
       ...keyConditions(search, parameters),
@@ -186,6 +262,21 @@ function pageQuery(
   return `SELECT ${columns} FROM ${given} CROSS JOIN LATERAL (
     SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = p.id${wanted} ${inOrder}
   ) r ${inOrder}`;
+}
+
+/** The end of the part of the order that is looked at. */
+function untilConditions(
+  { order }: RunPageOptions,
+  until: RunCursor | undefined,
+  parameters: Parameters,
+): string[] {
+  if (!until) return [];
+  const time = `${parameters.add(formatInstant(until.startTime))}::timestamptz`;
+  const [id, traceId] = [parameters.add(until.id), parameters.add(until.traceId)];
+  const way = order === 'ascending' ? '<=' : '>=';
+  return [
+    `r.start_time ${way} ${time} AND (r.start_time, r.id, r.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
+  ];
 }
 
 /** The page's place in the order, of rows of `runs` or of their keys. */

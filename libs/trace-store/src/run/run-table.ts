@@ -250,12 +250,18 @@ async function readRuns(db: Queryable, text: string, values: readonly unknown[])
   return result.rows.map(parseRow);
 }
 
+/** A row with what was asked of it beside its columns. */
+export interface MarkedRun {
+  readonly row: RunRow;
+  readonly isMarked: boolean;
+}
+
 /** Rows of a query that answers a boolean after them. */
 export async function readMarkedRuns(
   db: Queryable,
   text: string,
   values: readonly unknown[],
-): Promise<readonly { readonly row: RunRow; readonly isMarked: boolean }[]> {
+): Promise<readonly MarkedRun[]> {
   const { rows } = await db.query<[...TextRow, string]>({
     text,
     values: [...values],
