@@ -64,7 +64,7 @@ export const FIELDS = Object.freeze({
   status: {
     type: 'word',
     about:
-      'How it ended. Answers show runs without an end as interrupted after a time; filters read what is stored.',
+      'How it ended. A run whose sender died is interrupted after a time; filters of exports read what is stored, pending.',
     words: ['pending', 'success', 'error', 'interrupted'],
   },
   is_root: { type: 'boolean', about: 'Whether it is the root of its trace.' },

@@ -2,6 +2,8 @@
 const PLACE = '(?:[rt])';
 const TOTAL =
   'CASE WHEN [rt]\\.is_root THEN \\(SELECT g\\.[a-z_]+ FROM trace_totals g WHERE g\\.tenant_id = [rt]\\.tenant_id AND g\\.project_id = [rt]\\.project_id AND g\\.trace_id = [rt]\\.trace_id\\) ELSE [rt]\\.[a-z_]+ END';
+const STATUS =
+  "CASE WHEN [rt]\\.status = 'pending' AND [rt]\\.end_time IS NULL AND \\([rt]\\.start_time < now\\(\\) - interval '24 hours' OR NOT [rt]\\.is_root AND EXISTS \\(SELECT FROM run_keys k JOIN runs o ON o\\.tenant_id = k\\.tenant_id AND o\\.project_id = k\\.project_id AND o\\.start_time = k\\.start_time AND o\\.id = k\\.id AND o\\.trace_id = k\\.trace_id WHERE k\\.tenant_id = [rt]\\.tenant_id AND k\\.project_id = [rt]\\.project_id AND k\\.trace_id = [rt]\\.trace_id AND o\\.is_root AND o\\.end_time < now\\(\\) - interval '1 hours' OFFSET 0\\)\\) THEN 'interrupted' ELSE [rt]\\.status END";
 const COLUMN =
   '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|left\\(p\\.error, \\d+\\)|1|[rt]\\.end_time - [rt]\\.start_time|' +
   `${TOTAL})`;
@@ -41,7 +43,7 @@ const VALUE =
 
 /** What is left of SQL by filters when all allowed pieces are taken out of it: `C`, if there are no others. */
 export function sqlShape(sql: string): string {
-  let text = sql.replace(VALUE, '$');
+  let text = sql.replace(VALUE, '$').replace(new RegExp(STATUS, 'g'), 'r.status');
   for (let before = ''; before !== text;) {
     before = text;
     for (const rule of RULES) text = text.replace(rule, 'C');

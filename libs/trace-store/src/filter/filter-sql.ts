@@ -11,6 +11,7 @@ import {
   type SearchField,
 } from '#lib/filter-language';
 import { formatInstant } from '#lib/time';
+import { shownStatusSql } from '../run/shown-status.js';
 import { isTotalColumn, shownTotalSql } from '../run/trace-totals.js';
 import {
   beginning,
@@ -224,6 +225,9 @@ function comparisonSql(comparison: Comparison<RunField>, r: string, out: SqlValu
   if (field === 'latency')
     return compareSql(comparison, { sql: `${r}.end_time - ${r}.start_time`, type: 'interval' }, out);
   if (field === 'execution_order') return compareSql(comparison, { sql: '1', type: 'numeric' }, out);
+  // files of an export have the status that is stored
+  if (field === 'status' && !out.isCopy)
+    return compareSql(comparison, { sql: shownStatusSql(r), type: 'text' }, out);
   const sql = isTotalColumn(field) ? shownTotalSql(r, field) : `${r}.${field}`;
   return compareSql(comparison, { sql, type: COLUMN_TYPE[field] }, out);
 }

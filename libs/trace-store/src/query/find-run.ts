@@ -18,6 +18,7 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, findRoots } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
 import type { RunChildren, RunRow, StoredRun } from '../run/stored-run.js';
+import { LATEST_END_HOURS, LONGEST_RUN_HOURS } from '../run/shown-status.js';
 import { type TotalsRow, usageOf, withTraceTotals } from '../run/trace-totals.js';
 import type { RunOptions } from '../trace-store.js';
 import { type KeyTimes, timesOfTraces } from './run-search.js';
@@ -121,10 +122,6 @@ function childrenOf(row: ChildrenRow | undefined): RunChildren {
 }
 
 const HOUR = 3_600_000_000n;
-/** A run that began so long ago and has not ended is not waited for. */
-const LONGEST_RUN = 24n * HOUR;
-/** Runs below a root that ended so long ago have lost their ends: senders flush within minutes. */
-const LATEST_END = HOUR;
 
 const ENDED_ROOTS = `
 SELECT t.project_id, t.trace_id FROM runs t
@@ -143,9 +140,9 @@ export async function withInterrupted(
   const isPending = ({ status, endTime }: RunRow): boolean => status === 'pending' && endTime === undefined;
   if (!rows.some(isPending)) return rows;
   const now = await databaseNow(db);
-  const isOld = ({ startTime }: RunRow): boolean => startTime < now - LONGEST_RUN;
+  const isOld = ({ startTime }: RunRow): boolean => startTime < now - LONGEST_RUN_HOURS * HOUR;
   const left = rows.filter((row) => isPending(row) && !isOld(row) && !row.isRoot);
-  const ended = await endedTraces(db, tenantId, left, now - LATEST_END);
+  const ended = await endedTraces(db, tenantId, left, now - LATEST_END_HOURS * HOUR);
   return rows.map((row) =>
     isPending(row) && (isOld(row) || (!row.isRoot && ended.has(traceOf(row))))
       ? { ...row, status: 'interrupted' }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { parseFilter } from '#lib/filter-language';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
 
 const HOUR = 3_600_000;
@@ -24,6 +25,16 @@ describe('a run without an end', () => {
     const read = async (id: string) =>
       (await traces.store.runs.get(tenant, id, { totals: true }))?.row.status;
     expect([await read(root), await read(child)]).toEqual([listed.get(root), listed.get(child)]);
+    for (const status of ['pending', 'interrupted', 'success']) {
+      const filter = parseFilter(`eq(status, "${status}")`);
+      const search = { projectIds: [runs[0]?.row.projectId ?? ''], filters: { filter } };
+      const { runs: all } = await traces.store.runs.search(tenant, search, order);
+      const found = all.map(({ row }) => row.id).filter((id) => listed.has(id));
+      const expected = [...listed].filter(([, shown]) => shown === status).map(([id]) => id);
+      expect(found.toSorted()).toEqual(expected.toSorted());
+      const { counts } = await traces.store.statistics.ofRuns(tenant, { ...search, traceId: root });
+      expect([status, counts.runs]).toEqual([status, expected.length]);
+    }
     return { child, statuses: [listed.get(root), listed.get(child)], read };
   }
 
