@@ -68,6 +68,7 @@ export {
   type PriceDetails,
 } from './price/model-price.js';
 export { type CommitTag, type Prompt, PROMPT_LIMITS, type PromptCommit } from './prompt/prompt.js';
+export { type UsageSource, usageSourceOf } from './wire/usage-source.js';
 export { readModelPrices } from './price/price-lists.js';
 export type { PriceApplication, UnmatchedModel } from './repricing/price-application-table.js';
 export type { Project, ProjectDetails, Projects } from './project/project.js';

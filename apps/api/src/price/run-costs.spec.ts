@@ -54,6 +54,17 @@ describe('pricing of runs', () => {
       { ...call, ...details },
       { ...call, ...details },
     ]);
+    const why = async (id: string) =>
+      (await tenant.call('GET', `/runs/${id}?explain_usage=true`)).json.usage_source;
+    expect(await why(costs('llm')[0].id)).toMatchObject({
+      tokens: 'outputs.usage_metadata',
+      costs: 'price',
+      model: 'gpt-4o-mini',
+      model_member: null,
+      provider: 'openai',
+      price: { id: mini.id, name: mini.name, prompt_cost: mini.prompt_cost, built_in: true },
+    });
+    expect(await why(root.id)).toMatchObject({ tokens: 'calls_below', costs: 'calls_below', price: null });
     expect(costs('chain')).toMatchObject([{ total_cost: '0.0003600000', price_model_id: null }]);
     expect(await client.readRun(root.id)).toMatchObject({ total_cost: '0.0003600000' });
     const stats = await client.getRunStats({ projectNames: ['js'], isRoot: true });

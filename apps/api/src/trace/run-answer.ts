@@ -116,7 +116,39 @@ function describe(type: new () => object, field: typeof Answered): void {
 }
 
 /** A run on the wire, whole. */
-export class RunAnswer {}
+/** The row of the price table that the costs of a run are from. */
+class UsedPriceAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(TEXT) readonly name: string;
+  @Answered(TEXT, 'RE2') readonly match_pattern: string;
+  @Answered(TEXT, 'Dollars for a token, a decimal') readonly prompt_cost: string;
+  @Answered(TEXT, 'Dollars for a token, a decimal') readonly completion_cost: string;
+  @Answered(FLAG, 'Whether the platform brings it') readonly built_in: boolean;
+}
+
+/** Origin of the tokens and costs of a run. */
+export class UsageSourceAnswer {
+  @Answered(
+    orNull(TEXT),
+    'Path of the member that stated them, `run` for members of the run itself, `calls_below` for a sum; null without tokens',
+  )
+  readonly tokens: string | null;
+  @Answered(
+    orNull(words(['sender', 'price', 'calls_below'])),
+    'Stated by the sender, made by the price, or a sum; null without costs',
+  )
+  readonly costs: string | null;
+  @Answered(orNull(TEXT), 'The model that is priced') readonly model: string | null;
+  @Answered(orNull(TEXT), 'Member that names the model; null for ls_model_name') readonly model_member:
+    string | null;
+  @Answered(orNull(TEXT)) readonly provider: string | null;
+  @Answered(orNull(object(() => UsedPriceAnswer)), 'As it is now; null without one, or when it was deleted')
+  readonly price: UsedPriceAnswer | null;
+}
+
+export class RunAnswer {
+  @Perhaps(object(() => UsageSourceAnswer), 'With explain_usage') readonly usage_source?: UsageSourceAnswer;
+}
 describe(RunAnswer, Answered);
 
 /** A run on the wire with the fields that were selected. */

@@ -109,6 +109,9 @@ class RunQuery {
   @QueryFlag({ about: 'Leaves out serialized' })
   exclude_serialized?: boolean;
 
+  @QueryFlag({ about: 'Adds usage_source: where the tokens and costs come from' })
+  explain_usage?: boolean;
+
   @QueryFlag({ about: 'Taken and without effect: payloads are always in the answer' })
   exclude_s3_stored_attributes?: boolean;
 
@@ -226,12 +229,15 @@ export class RunsController {
     @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { session_id: projectId, exclude_serialized: isShort } = query;
+    const { session_id: projectId, exclude_serialized: isShort, explain_usage: isExplained } = query;
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const stored = await this.traces.getRun(caller, runId, projectId, hold);
       const fields = isShort === true ? SHORT_FIELDS : RUN_FIELDS;
       const [run = stored] = await withAttachments(this.urls, { caller, origin, hold }, [stored], fields);
-      return renderRun(run, fields);
+      const answer = await renderRun(run, fields);
+      if (isExplained !== true) return answer;
+      const source = JSON.stringify(await this.traces.usageSource(caller.tenantId, stored));
+      return Buffer.concat([answer.subarray(0, -1), Buffer.from(`,"usage_source":${source}}`)]);
     });
   }
 }

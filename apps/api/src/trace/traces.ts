@@ -2,10 +2,18 @@ import type { Caller } from '#lib/auth';
 import { invalid } from '../wire/request-pipe.js';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
-import type { Project, ProjectDetails, RunStatistics, StoredRun, TraceStore } from '#lib/trace-store';
+import {
+  type Project,
+  type ProjectDetails,
+  type RunStatistics,
+  type StoredRun,
+  type TraceStore,
+  usageSourceOf,
+} from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 import { missingProject, missingRun } from './missing-run.js';
+import type { UsageSourceAnswer } from './run-answer.js';
 import type { ErasureRequest } from './erasure-request.js';
 import type {
   CreateSessionRequest,
@@ -17,8 +25,36 @@ import type {
 /** Reading and arranging traces of a tenant. */
 export class Traces {
   constructor(
-    private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'erasures' | 'statistics' | 'retention'>,
+    private readonly store: Pick<
+      TraceStore,
+      'runs' | 'projects' | 'erasures' | 'statistics' | 'retention' | 'prices'
+    >,
   ) {}
+
+  /** Where the tokens and costs of a run come from, as it is answered. */
+  async usageSource(tenantId: string, run: StoredRun): Promise<UsageSourceAnswer> {
+    const { tokens, costs } = await usageSourceOf(run);
+    const { model, modelMember, provider, priceId } = run.row;
+    const prices = priceId === undefined ? [] : await this.store.prices.list(tenantId);
+    const price = prices.find(({ id }) => id === priceId);
+    return {
+      tokens: tokens ?? null,
+      costs: costs ?? null,
+      model: model ?? null,
+      model_member: modelMember ?? null,
+      provider: provider ?? null,
+      price: price
+        ? {
+            id: price.id,
+            name: price.name,
+            match_pattern: price.matchPattern,
+            prompt_cost: price.promptCost,
+            completion_cost: price.completionCost,
+            built_in: price.isBuiltIn,
+          }
+        : null,
+    };
+  }
 
   /**
    * @param hold receives the bytes of the run before they are read

@@ -229,7 +229,7 @@ function* usageInGenerations(outputs: Buffer, range: ByteRange): JsonWalk<Usage 
 }
 
 /** Members in which usage is stated or looked for, in the order in which they count. */
-const PLACES: ReadonlyMap<string, 'usage' | 'generations' | 'object'> = new Map([
+export const PLACES: ReadonlyMap<string, 'usage' | 'generations' | 'object'> = new Map([
   ['usage_metadata', 'usage'],
   ['usageMetadata', 'usage'],
   ['generations', 'generations'],
