@@ -306,6 +306,42 @@ describe('ingestion in any order', () => {
     );
   });
 
+  it('names a run without a trace whose parent came later, in another trace', async () => {
+    const [root, child, grandchild, below] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const project = await store.projects.ensure(tenant, 'p');
+    const run = (id: string, more: object) => ({
+      run: Buffer.from(
+        JSON.stringify({ id, name: 'n', run_type: 'chain', session_name: 'p', start_time: START, ...more }),
+      ),
+    });
+    for (const one of [
+      run(grandchild, { parent_run_id: child }),
+      run(below, { parent_run_id: grandchild }),
+      run(root, {}),
+      run(child, { parent_run_id: root }),
+    ])
+      await store.ingest(tenant, { post: [one], patch: [] });
+    for (let times = 0; times < 2; times++) await store.tidy();
+    const { rows } = await client.query(
+      `SELECT p.run_id, p.member, p.message, c.count::int FROM ingest_problems p
+      JOIN ingest_problem_counts c USING (tenant_id, project_id, kind, type)
+      WHERE tenant_id = $1 AND project_id = $2 AND type = 'parent_in_another_trace'`,
+      [tenant, project.id],
+    );
+    expect(rows).toEqual([
+      {
+        run_id: grandchild,
+        member: 'trace_id',
+        message: expect.stringContaining(`in the trace ${root}`),
+        count: 1,
+      },
+    ]);
+    const { row } = (await store.runs.get(tenant, below)) ?? {};
+    expect([row?.traceId, row?.parentRunIds]).toEqual([child, [grandchild]]);
+    const left = await client.query('SELECT FROM unplaced_runs WHERE tenant_id = $1', [tenant]);
+    expect(left.rowCount).toBe(0);
+  });
+
   it('takes the project of an overdue update from its own members alone', async () => {
     const [nul, nested] = [randomUUID(), randomUUID()];
     const { id: other } = await store.projects.ensure(tenant, 'other');

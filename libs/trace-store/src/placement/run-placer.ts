@@ -6,6 +6,7 @@ import { ancestorsIn, buildDottedOrder, MAX_KNOWN_ANCESTORS } from '../wire/dott
 import {
   findChildren,
   giveUpOverdue,
+  giveUpStrayed,
   type OverduePosition,
   type PlaceableRun,
   removeUnplaced,
@@ -55,8 +56,13 @@ export class RunPlacer {
     } while (position);
   }
 
-  /** Gives up waiting for parents that did not come. */
+  /** Gives up waiting for parents that did not come, or came in another trace. */
   async giveUp(): Promise<void> {
+    for (;;) {
+      const strayed = await giveUpStrayed(this.pool, WALKED_AT_ONCE);
+      if (strayed.size === 0) break;
+      for (const [tenantId, parents] of strayed) await this.#placeBelow(tenantId, parents);
+    }
     let position: OverduePosition | undefined;
     do {
       const given = await giveUpOverdue(this.pool, position, WALKED_AT_ONCE);

@@ -184,6 +184,9 @@ export async function walkUnplaced(
   };
 }
 
+/** Type of the problem of a run whose trace was guessed wrong. */
+const STRAYED = 'parent_in_another_trace';
+
 const NIL = '00000000-0000-0000-0000-000000000000';
 /** Time for late parents: clients send the runs of one trace within hours. */
 const LONGEST_WAIT = '1 day';
@@ -263,6 +266,42 @@ export async function giveUpOverdue(
             runId: last.run_id,
           },
   };
+}
+
+/**
+ * Gives up runs that named no trace and came before their parent, so that their parent's id was taken for the trace: the
+ * parent has come in another one. The trace is a part of a run's key, so they stay; each is named as a problem.
+ * @returns those among the oldest of all tenants
+ */
+export async function giveUpStrayed(db: Queryable, limit: number): Promise<ParentsByTenant> {
+  const { rows } = await db.query<WalkedRow>(
+    `WITH strayed AS (
+      SELECT u.tenant_id, u.project_id, u.trace_id, u.run_id, k.trace_id AS parent_trace_id
+      FROM unplaced_runs u JOIN run_keys k
+        ON k.tenant_id = u.tenant_id AND k.id = u.parent_run_id AND k.project_id = u.project_id
+      WHERE u.trace_id = u.parent_run_id AND k.trace_id <> u.trace_id AND NOT EXISTS (SELECT FROM run_keys p
+        WHERE p.tenant_id = u.tenant_id AND p.id = u.parent_run_id AND p.trace_id = u.trace_id)
+      LIMIT $1 FOR UPDATE OF u SKIP LOCKED
+    ), gone AS (
+      DELETE FROM unplaced_runs d USING strayed s
+      WHERE d.tenant_id = s.tenant_id AND d.trace_id = s.trace_id AND d.run_id = s.run_id
+      RETURNING d.tenant_id, d.project_id, d.trace_id, d.run_id, s.parent_trace_id
+    ), named AS (
+      INSERT INTO ingest_problems (tenant_id, project_id, kind, type, run_id, member, message)
+      SELECT tenant_id, project_id, 'mended', '${STRAYED}', run_id, 'trace_id', 'the run named no trace and came before its parent '
+        || trace_id || ', whose id was taken for that of the trace; the parent is in the trace ' || parent_trace_id
+        || ': name trace_id, or send parents first'
+      FROM gone LIMIT 100
+    ), counted AS (
+      INSERT INTO ingest_problem_counts AS c (tenant_id, project_id, kind, type, count)
+      SELECT tenant_id, project_id, 'mended', '${STRAYED}', count(*) FROM gone GROUP BY 1, 2
+      ON CONFLICT (tenant_id, project_id, kind, type)
+        DO UPDATE SET count = c.count + EXCLUDED.count, last_seen_at = clock_timestamp()
+    )
+    SELECT tenant_id, trace_id, run_id FROM gone`,
+    [limit],
+  );
+  return byTenant(rows.map((row) => ({ ...row, id: row.run_id })));
 }
 
 function byTenant(
