@@ -289,6 +289,7 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
       ).rejects.toMatchObject({
         status: 409,
       });
+      await expect(bob.threads.copy(thread.thread_id)).rejects.toMatchObject({ status: 409 });
       expect((await alice.threads.copy(thread.thread_id)) as object).toMatchObject({
         metadata: { owner: 'alice' },
       });
@@ -329,6 +330,15 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
       );
       await alice.runs.wait(null, assistant_id, { input: { waitMs: 1 } });
       expect((await bob.assistants.search()).map((one) => one.assistant_id)).not.toContain(assistant_id);
+    });
+
+    it('hides the assistants of graphs from searches, which its filter does not match', async () => {
+      const carol = clientOf('carol');
+      expect(await carol.assistants.search()).toEqual([]);
+      expect(await carol.assistants.count()).toBe(0);
+      const own = await carol.assistants.create({ graphId: 'slow' });
+      expect(await carol.assistants.search()).toMatchObject([{ assistant_id: own.assistant_id }]);
+      await carol.runs.wait(null, 'slow', { input: { waitMs: 1 } });
     });
 
     it('refuses with 403 when it answers false', async () => {

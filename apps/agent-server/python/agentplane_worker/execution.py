@@ -228,7 +228,8 @@ class RunExecution:
         async for event in graph.astream_events(given, config, version="v2", **options):
             if event["event"] == "on_chain_stream" and str(event["run_id"]) == self.run["runId"]:
                 self._output.chunk(tools.on_wire(event["data"]["chunk"]))
-            self._output.library_event(event)
+            else:
+                self._output.library_event(event)
             await self._room()
 
     async def _stream_protocol(self, library: _Library, given: Any, output: ProtocolOutput) -> None:

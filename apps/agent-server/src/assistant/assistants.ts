@@ -75,7 +75,7 @@ export class Assistants {
    */
   async get(scope: Scope, idOrGraph: string): Promise<WireAssistant> {
     const found = await this.find(scope, idOrGraph);
-    if (!found) throw new PublicError('not_found', `Assistant ${idOrGraph} not found`);
+    if (!found) throw assistantNotFound(idOrGraph);
     return found;
   }
 
@@ -87,7 +87,10 @@ export class Assistants {
     idOrGraph: string,
     scopeFor: (assistantId: string) => Scope | Promise<Scope>,
   ): Promise<WireAssistant> {
-    return this.#ofGraph(idOrGraph) ?? this.get(await scopeFor(idOrGraph), idOrGraph);
+    const found = await this.findForRun(idOrGraph, scopeFor);
+    if (found) return found;
+    const advice = 'name a graph, or an assistant by its id';
+    throw new PublicError('not_found', `No assistant found for "${idOrGraph}"; ${advice}`);
   }
 
   /** The same; undefined when there is none. */

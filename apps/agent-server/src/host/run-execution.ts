@@ -265,7 +265,7 @@ export class RunExecution {
     }
     for await (const event of await graph.streamEvents(input, { ...options, version: 'v2' })) {
       if (isRootChunk(event, this.run.runId)) output.chunk(event.data['chunk']);
-      output.libraryEvent(event);
+      else output.libraryEvent(event);
       const room = this.sink.room();
       if (room) await room;
     }

@@ -139,7 +139,10 @@ export function registerThreadUpkeep(
   const allowance = new CopyAllowance(clock);
   app.post('/threads/:thread_id/copy', access('threads:read'), async (request, reply) => {
     const [scope, copyId] = [scopeOf(request), uuid7(clock.now())];
-    const { thread_id: threadId, metadata } = await getThreadHead(scope, sql, pathId(request, 'thread_id'));
+    const found = await findThreadHead(scope, sql, pathId(request, 'thread_id'));
+    // the status that clients of LangGraph know for it
+    if (!found) throw new PublicError('conflict', `Thread not found: ${pathId(request, 'thread_id')}`);
+    const { thread_id: threadId, metadata } = found;
     const copy = { thread_id: copyId, metadata: { ...metadata } };
     const toCreate = await authorize(request, 'threads:create', copy);
     await requireAdmitted(toCreate, sql, copy.metadata, `Copy of thread ${threadId}`);

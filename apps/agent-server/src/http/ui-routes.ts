@@ -6,12 +6,9 @@ import type { Assistants } from '../assistant/assistants.js';
 import { parseBody } from '../run/requested-run.js';
 import { renderSnippet, type UiAssets } from '../ui/ui-assets.js';
 import { authorize } from './caller-scope.js';
-import { hasTag, pathPart, pathText, queryOf } from './request-parts.js';
+import { hasTag, pathPart, pathText } from './request-parts.js';
 import { pageUrlOf, type PublicUrlSettings } from './public-url.js';
 import { access } from './route-access.js';
-
-/** The hash in an address names its content, which therefore never changes. */
-const FOREVER = 'public, max-age=31536000, immutable';
 
 const component = z.object({ name: z.string().min(1).max(1_000) });
 
@@ -42,9 +39,7 @@ export function registerUiRoutes(app: FastifyInstance, parts: UiRouteParts): voi
     const asset = ui.find(name, file);
     if (!asset) throw new PublicError('not_found', `UI file ${file} of ${name} not found`);
     const etag = `"${asset.hash}"`;
-    // an older replica of a rollout answers its own file for the hash of a newer one
-    const isForever = queryOf(request)['v'] === asset.hash;
-    void reply.headers({ etag, 'cache-control': isForever ? FOREVER : 'no-cache' });
+    void reply.headers({ etag, 'cache-control': 'no-cache' });
     if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send();
     return reply.type(asset.type).send(asset.bytes);
   });

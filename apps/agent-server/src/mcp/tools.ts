@@ -60,7 +60,7 @@ function offsetOf(cursor: unknown): number {
 export async function renderTools(scope: Scope, params: JsonObject, parts: ToolParts): Promise<JsonObject> {
   const offset = offsetOf(params['cursor']);
   const page = { limit: PAGE, offset, sortBy: 'created_at', isAscending: true } as const;
-  const found = await searchAssistants(scope, parts.sql, {}, page);
+  const found = await searchAssistants(scope, parts.sql, { findsSystem: true }, page);
   const tools: JsonObject[] = [];
   for (const assistant of found) {
     const tool = await toolOf(assistant, parts);

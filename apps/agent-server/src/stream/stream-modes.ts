@@ -55,8 +55,8 @@ function toolOnWire(payload: unknown): unknown {
 }
 
 /**
- * The stream modes of the wire. A payload that several modes are made of becomes events in this order: a message is
- * complete before the state that holds it is shown.
+ * The stream modes of the wire. A payload that several modes are made of becomes events in this order: a state is shown
+ * before the messages that it completes, as by LangGraph's own server, whose clients take the last event for the end.
  */
 const STREAM_MODES = {
   'messages-tuple': mode({
@@ -64,16 +64,16 @@ const STREAM_MODES = {
     event: 'messages',
     renderers: () => ({ messages: tokenRenderer() }),
   }),
+  values: mode({
+    sources: ['values'],
+    event: 'values',
+    renderers: () => ({ values: plain('values') }),
+  }),
   messages: mode({
     sources: ['messages', 'values'],
     event: 'messages',
     needsEverything: true,
     renderers: growingMessageRenderer,
-  }),
-  values: mode({
-    sources: ['values'],
-    event: 'values',
-    renderers: () => ({ values: plain('values') }),
   }),
   updates: mode({
     sources: ['updates'],

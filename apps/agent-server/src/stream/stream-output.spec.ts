@@ -56,15 +56,15 @@ describe('a stream mode', () => {
 });
 
 describe('StreamOutput', () => {
-  it('completes a message before it shows the state that holds the message', () => {
+  it('completes a message after it shows the state that holds the message', () => {
     const { output, events } = outputOf(['values', 'messages']);
     output.chunk(['messages', [new AIMessageChunk({ id: 'm', content: 'Hi' }), {}]]);
     output.chunk(['values', { messages: [new AIMessageChunk({ id: 'm', content: 'Hi' })] }]);
     expect(events.map(({ event }) => event)).toEqual([
       'messages/metadata',
       'messages/partial',
-      'messages/complete',
       'values',
+      'messages/complete',
     ]);
   });
 

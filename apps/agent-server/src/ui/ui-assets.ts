@@ -40,14 +40,15 @@ export function renderSnippet(
   assets: readonly UiAsset[],
   component: string,
 ): string {
-  const address = ({ name: file, hash }: UiAsset): string =>
-    escape(`${base}/ui/${encodeURIComponent(name)}/${file}?v=${hash}`);
-  const show = escape(`${globalNameOf(name)}.render(${literal(component)}, "${ROOT}")`);
+  const address = ({ name: file }: UiAsset): string =>
+    escape(`${base}/ui/${encodeURIComponent(name)}/${file}`);
+  // no part of it holds a quotation mark of the attribute
+  const show = `${globalNameOf(name)}.render(${literal(component)}, "${ROOT}")`;
   return assets
     .map((asset) =>
       asset.name.endsWith('.css')
         ? `<link rel="stylesheet" href="${address(asset)}" />`
-        : `<script src="${address(asset)}" onload="${show}"></script>`,
+        : `<script src="${address(asset)}" onload='${show}'></script>`,
     )
     .join('\n');
 }

@@ -245,7 +245,7 @@ export async function searchAssistants(
       columns: ASSISTANT_COLUMNS,
       alias: 'a',
       rows: `SELECT ${ASSISTANT_COLUMNS} FROM agentplane.assistants WHERE ${ASSISTANT_CONDITIONS}
-        ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, assistant_id LIMIT $5 OFFSET $6`,
+        ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, assistant_id LIMIT $6 OFFSET $7`,
       large: ['name', 'description', 'config', 'context', 'metadata'],
     }),
     values: [...assistantConditionValues(search), page.limit, page.offset],

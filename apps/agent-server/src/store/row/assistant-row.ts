@@ -10,14 +10,17 @@ export interface AssistantSearch {
   /** Part of the name, in any case. */
   readonly name?: string | undefined;
   readonly metadata?: JsonObject | undefined;
+  /** True where the graphs' own assistants are found even outside of the scope. */
+  readonly findsSystem?: boolean;
 }
 
-/** The conditions of a search, the scope's first; their values are `$2` to `$4`. */
-export const ASSISTANT_CONDITIONS = `(system OR ${visible('metadata')}) AND ($2::text IS NULL OR graph_id = $2)
+/** The conditions of a search, the scope's first; their values are `$2` to `$5`. */
+export const ASSISTANT_CONDITIONS = `(system AND $5 OR ${visible('metadata')}) AND ($2::text IS NULL OR graph_id = $2)
       AND metadata @> $3::jsonb AND ($4::text IS NULL OR position(lower($4) IN lower(name)) > 0)`;
 
-export function assistantConditionValues({ graphId, name, metadata }: AssistantSearch): unknown[] {
-  return [graphId ?? null, jsonbText(metadata ?? {}), name ?? null];
+export function assistantConditionValues(search: AssistantSearch): unknown[] {
+  const { graphId, name, metadata, findsSystem = false } = search;
+  return [graphId ?? null, jsonbText(metadata ?? {}), name ?? null, findsSystem];
 }
 
 /** One version of a configured graph, as the wire shows it. */
@@ -58,5 +61,5 @@ export function wireAssistant(row: AssistantRow): WireAssistant {
 }
 
 export function assistantNotFound(assistantId: string): PublicError {
-  return new PublicError('not_found', `Assistant ${assistantId} not found`);
+  return new PublicError('not_found', `Assistant not found: ${assistantId}`);
 }
