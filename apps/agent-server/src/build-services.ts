@@ -13,6 +13,7 @@ import type { GraphHosts } from './hosting/graph-hosts.js';
 import { ThreadState } from './http/thread-state.js';
 import { CronService } from './cron/cron-service.js';
 import { CronTicker } from './cron/cron-ticker.js';
+import { FeedbackAddresses } from './run/feedback-addresses.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
 import { Activity } from './http/open-replies.js';
 import type { IdleDesk } from './http/probe-route.js';
@@ -108,6 +109,9 @@ export function buildServices(parts: ServiceParts): Services {
   const follower = new RunFollower({ sql, server, logs, isLive: redis !== undefined, clock, log });
   const runLimits = { perAssistant: config.runsPerAssistant, perCaller: config.runsPerCaller };
   const webhooks = buildWebhooks(parts);
+  const { authUrl, platformKey } = config;
+  const platform =
+    authUrl !== '' && platformKey !== undefined ? { url: authUrl, key: platformKey } : undefined;
   const worker = new Worker({
     sql,
     hosts,
@@ -120,6 +124,7 @@ export function buildServices(parts: ServiceParts): Services {
     relay,
     logs,
     followed: follower,
+    feedback: new FeedbackAddresses(platform, log),
     clock,
     log,
   });
@@ -142,9 +147,6 @@ export function buildServices(parts: ServiceParts): Services {
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
   });
-  const { authUrl, platformKey } = config;
-  const platform =
-    authUrl !== '' && platformKey !== undefined ? { url: authUrl, key: platformKey } : undefined;
   const activity = new Activity(clock);
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {

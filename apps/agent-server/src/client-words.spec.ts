@@ -44,6 +44,19 @@ describe('an answer whose words clients match', () => {
     );
   });
 
+  it('ends with an event of feedback where keys are given, which has no address without a platform', async () => {
+    const asked = { ...MESSAGES, feedbackKeys: ['helpful'] };
+    const { thread_id: id } = await server.client().threads.create();
+    const events: unknown[] = [];
+    for await (const event of server.client().runs.stream(id, 'chat', asked)) events.push(event);
+    expect(events.at(-1)).toMatchObject({ event: 'feedback', data: {} });
+    const [run] = await server.client().runs.list(id);
+    expect(run).toMatchObject({ kwargs: { feedback_keys: ['helpful'] } });
+    expect(server.log).toContainEqual(
+      expect.objectContaining({ error: 'the server belongs to no platform' }) as unknown,
+    );
+  });
+
   it('ends with the complete messages where values are asked for too', async () => {
     const events = await streamed(['messages', 'values']);
     expect(events.slice(-2).map(({ event }) => event)).toEqual(['values', 'messages/complete']);

@@ -76,6 +76,7 @@ const KWARGS = [
   'stream_mode',
   'stream_subgraphs',
   'stream_resumable',
+  'feedback_keys',
 ];
 
 /**

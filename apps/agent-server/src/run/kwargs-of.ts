@@ -98,6 +98,7 @@ export function kwargsOf(
     interrupt_after: request.interrupt_after,
     checkpoint: checkpointOf(request),
     durability: request.durability ?? formerDurability(request.checkpoint_during),
+    ...(request.feedback_keys?.length ? { feedback_keys: request.feedback_keys } : {}),
     ...(webhook === undefined ? {} : { webhook }),
     caller,
   };

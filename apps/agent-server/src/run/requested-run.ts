@@ -24,6 +24,9 @@ export const document = record.superRefine((given, context) => {
 /** A node or a checkpoint: errors repeat it, and hosts ask for it in heads of frames. */
 export const identifier = text.max(1_000);
 
+/** Keys of feedback of one run: the platform makes no more tokens for it. */
+const MAX_FEEDBACK_KEYS = 100;
+
 /** Names of subgraphs and ids of their tasks, one for each level. */
 const checkpointNamespace = text.max(10_000);
 
@@ -91,6 +94,11 @@ const modes = z.preprocess(
   z.array(z.enum(STREAM_MODE_NAMES)).max(MAX_NAMES),
 );
 
+const feedbackKeys = z.preprocess(
+  (given) => (typeof given === 'string' ? [given] : given),
+  z.array(text.min(1).max(180)).max(MAX_FEEDBACK_KEYS),
+);
+
 /** Ten years; no timer and no row needs to look further. */
 const LONGEST_DELAY_SECONDS = 315_360_000;
 
@@ -149,7 +157,7 @@ export const requestedRun = z.object({
   /** Option of older clients: `async` or, when false, `exit`. */
   checkpoint_during: z.boolean().nullish(),
   webhook: text.nullish(),
-  feedback_keys: z.union([unsupported, z.array(z.unknown()).max(0, 'is not supported by this server yet')]),
+  feedback_keys: feedbackKeys.nullish(),
 });
 
 /** A run as a request asks for it, checked. */

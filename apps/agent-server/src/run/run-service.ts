@@ -336,7 +336,7 @@ const MAX_HELD_CHARS = 1024 * 1024;
 /** A run that began where it was made. */
 function asClaimed(run: StoredRun, { isThreadEmpty }: QueuedRun): ClaimedRun {
   const { runId, threadId, isTemporary, assistantId, graphId, metadata, kwargs } = run;
-  const { streamed, resumable, webhook } = kwargs;
+  const { streamed, resumable, webhook, feedback_keys: feedbackKeys } = kwargs;
   const input = JSON.stringify({ metadata, kwargs });
   return {
     runId,
@@ -345,6 +345,7 @@ function asClaimed(run: StoredRun, { isThreadEmpty }: QueuedRun): ClaimedRun {
     assistantId,
     graphId,
     webhook,
+    feedbackKeys,
     input: new RunInput(input.length > MAX_HELD_CHARS ? undefined : input),
     isResumable: resumable ?? false,
     attempt: 1,

@@ -16,6 +16,7 @@ import { serverLost } from '../store/row/server-lost.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
+import type { FeedbackAddresses } from './feedback-addresses.js';
 import { observedAttempt } from './observe-runs.js';
 import { runLogFields } from '../wire/run-log-fields.js';
 import type { Execution, Outcome, OutputSink } from '../protocol/execution.js';
@@ -70,6 +71,7 @@ export interface WorkerParts {
   readonly relay: RunRelay;
   readonly logs: RunLogs;
   readonly followed: Followed;
+  readonly feedback: FeedbackAddresses;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -278,6 +280,7 @@ export class Worker {
     const endLimit = clock.after(leftMs, () => execution.stop({ kind: 'timed-out', limitMs }));
     try {
       const outcome = await observedAttempt(run, () => execution.perform());
+      await this.parts.feedback.show(run, outcome, (event) => this.#atWork.get(run.runId)?.emit(event));
       await this.#settle(run, outcome);
     } catch (error) {
       // The lease runs out, and the run is taken over.

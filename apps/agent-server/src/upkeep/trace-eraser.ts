@@ -28,10 +28,15 @@ const LONGEST_PAUSE_MS = 300_000;
 /** Characters of an answer that are quoted. */
 const QUOTED = 300;
 
+/** The platform that keeps the traces, and the deployment's own key there. */
+export interface Platform {
+  readonly url: string;
+  readonly key: string;
+}
+
 export interface TraceEraserParts {
   readonly sql: Sql;
-  /** The platform that keeps the traces, and the deployment's own key there. */
-  readonly platform: { readonly url: string; readonly key: string };
+  readonly platform: Platform;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -256,7 +256,7 @@ const REFUSALS: readonly Refusal[] = [
   ['a strategy that does not exist', 422, 'POST', '/runs', json({ ...RUN, multitask_strategy: 'hope' })],
   ['a durability that does not exist', 422, 'POST', '/runs', json({ ...RUN, durability: 'sometimes' })],
   ['a negative delay', 422, 'POST', '/runs', json({ ...RUN, after_seconds: -1 })],
-  ['keys of feedback', 422, 'POST', '/runs', json({ ...RUN, feedback_keys: ['score'] })],
+  ['keys of feedback that are empty', 422, 'POST', '/runs', json({ ...RUN, feedback_keys: [''] })],
   ['a recursion limit of zero', 422, 'POST', '/runs', json({ ...RUN, config: { recursion_limit: 0 } })],
   ['a thread id that is no uuid', 422, 'POST', '/threads', json({ thread_id: 'abc' })],
   ['a thread id in the path that is no uuid', 422, 'GET', '/threads/abc'],

@@ -113,6 +113,7 @@ export interface ClaimedRun extends Pick<
   readonly ranMs: number;
   readonly input: RunInput;
   readonly webhook: string | undefined;
+  readonly feedbackKeys?: readonly string[] | undefined;
   /** Its output may be read from its beginning, also later. */
   readonly isResumable: boolean;
   readonly cancel: CancelAction | undefined;
@@ -163,6 +164,7 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     ranMs: row.worked_ms,
     input: new RunInput(row.input ?? undefined),
     webhook: row.outline.webhook,
+    feedbackKeys: row.outline.feedback_keys,
     isResumable: row.outline.resumable ?? false,
     cancel: row.cancel ?? undefined,
     watchers: row.watchers,

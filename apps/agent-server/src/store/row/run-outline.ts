@@ -14,6 +14,7 @@ export interface RunOutline {
   readonly streamed?: boolean;
   readonly resumable?: boolean;
   readonly protocol?: 'v2';
+  readonly feedback_keys?: readonly string[];
 }
 
 /** SQL: the outline of a run `r`. Servers of an earlier version write none: it is made of the input then. */
@@ -25,7 +26,7 @@ export const CALLER_OF_RUN = `${OUTLINE} ->> 'caller'`;
 /** JSON text of the outline. @param kwargsText JSON text of the run's kwargs */
 export function outlineText({ kwargs }: Pick<StoredRun, 'kwargs'>, kwargsText: string): string {
   const { langgraph_auth_user_id: caller } = kwargs.caller;
-  const { webhook, streamed, resumable, protocol } = kwargs;
+  const { webhook, streamed, resumable, protocol, feedback_keys } = kwargs;
   const outline: RunOutline = {
     bytes: Buffer.byteLength(kwargsText),
     ...(typeof caller === 'string' ? { caller } : {}),
@@ -33,6 +34,7 @@ export function outlineText({ kwargs }: Pick<StoredRun, 'kwargs'>, kwargsText: s
     ...(streamed ? { streamed } : {}),
     ...(resumable ? { resumable } : {}),
     ...(protocol === undefined ? {} : { protocol }),
+    ...(feedback_keys === undefined ? {} : { feedback_keys }),
   };
   return jsonbText(outline);
 }

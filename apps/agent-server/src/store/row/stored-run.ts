@@ -47,6 +47,8 @@ export interface StoredRun {
       readonly checkpoint_map?: JsonObject | null;
     } | null;
     readonly durability?: 'sync' | 'async' | 'exit' | null;
+    /** Keys of feedback, for which its output ends with addresses. */
+    readonly feedback_keys?: readonly string[];
     /** Called when the run has ended. */
     readonly webhook?: string;
     /** Added to `configurable` by the server: headers and the caller. */
