@@ -176,7 +176,7 @@ export class AgentServer {
     const { startPatienceMs: patienceMs } = config;
     await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
       await database.migrate();
-      await assistants.ensure([...graphs], hosts);
+      await assistants.ensure([...graphs], hosts, loaded.defaults);
       await services.threadSweeper.prepare();
     });
     services.redis?.start();

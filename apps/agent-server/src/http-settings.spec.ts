@@ -118,6 +118,7 @@ describe('headers of a request', () => {
     const { seen } = (await answer.json()) as { seen: Record<string, unknown> };
     const own = /^(run_id|thread_id|graph_id|assistant_id|user_id|checkpoint_|__)/;
     expect(Object.fromEntries(Object.entries(seen).filter(([name]) => !own.test(name)))).toEqual({
+      model_name: 'openai',
       'my-team': 'a',
       'my-other': 'b',
       cookie: 'q=1',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
+import type { GraphDefault } from './graph-defaults.js';
 import type { DescribedGraphs } from '../graph/graph-schemas.js';
 import {
   type AssistantChange,
@@ -59,10 +60,17 @@ export class Assistants {
   async ensure(
     graphIds: readonly string[],
     described: Pick<DescribedGraphs, 'descriptionOf'>,
+    defaults: ReadonlyMap<string, GraphDefault>,
   ): Promise<void> {
     for (const graphId of graphIds) {
-      const [id, description] = [systemAssistantId(graphId), described.descriptionOf(graphId)];
-      const made = await ensureSystemAssistant(WORKER, this.sql, id, graphId, description);
+      const { config = {}, context = {} } = defaults.get(graphId) ?? {};
+      const made = await ensureSystemAssistant(WORKER, this.sql, {
+        assistantId: systemAssistantId(graphId),
+        graphId,
+        description: described.descriptionOf(graphId),
+        config,
+        context,
+      });
       if (!made) continue;
       this.#system.set(made.assistant_id, made);
       this.#ofGraphs.set(graphId, made);

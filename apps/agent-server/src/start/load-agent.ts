@@ -7,6 +7,7 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { signingSecretsOf } from '#lib/outbound';
+import { GRAPH_DEFAULTS, type GraphDefault, parseGraphDefaults } from '../assistant/graph-defaults.js';
 import type { AppFront } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { HandlerProcess } from '../authorization/handler-process.js';
@@ -73,6 +74,7 @@ export interface AgentLoading {
 export interface LoadedAgent {
   readonly agent: GraphFolder;
   readonly graphs: ReadonlySet<string>;
+  readonly defaults: ReadonlyMap<string, GraphDefault>;
   readonly hosts: GraphHosts;
   readonly app: AppFront | undefined;
   readonly handlers: HandlerProcess | undefined;
@@ -119,6 +121,8 @@ async function loadAgent(
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // settings of the deployment come first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
+  const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
+  const defaults = parseGraphDefaults(inheritedEnvironment([GRAPH_DEFAULTS])[GRAPH_DEFAULTS], graphs);
   const order: LoadOrder = {
     folder: agent.folder,
     graphs: agent.graphs,
@@ -175,8 +179,7 @@ async function loadAgent(
   } finally {
     await close();
   }
-  const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
-  return { agent, graphs, hosts, app, handlers, ui, authorization };
+  return { agent, graphs, defaults, hosts, app, handlers, ui, authorization };
 }
 
 /** Opens the process for handlers in Python; undefined for an agent without. */

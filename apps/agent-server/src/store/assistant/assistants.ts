@@ -11,6 +11,7 @@ import {
   assistantNotFound,
   type AssistantRow,
   type AssistantSearch,
+  INSERT_VERSIONS,
   KEEP_VERSIONS,
   VERSIONED_COLUMNS,
   wireAssistant,
@@ -112,19 +113,18 @@ export async function createAssistant(
 export async function ensureSystemAssistant(
   scope: WorkerScope,
   sql: Sql,
-  assistantId: string,
-  graphId: string,
-  description: string | undefined,
+  { assistantId, graphId, description, config, context }: Omit<NewAssistant, 'name' | 'metadata'>,
 ): Promise<WireAssistant | undefined> {
   const { rows } = await sql.asWorker<AssistantRow>(scope, {
     text: `WITH made AS (
-        INSERT INTO agentplane.assistants (assistant_id, graph_id, name, description, system, metadata)
-        VALUES ($1, $2, $2, $3, true, '{"created_by": "system"}')
+        INSERT INTO agentplane.assistants (assistant_id, graph_id, name, description, system, metadata, config, context)
+        VALUES ($1, $2, $2, $3, true, '{"created_by": "system"}', $4, $5)
         ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, description = EXCLUDED.description,
-          system = true
-        RETURNING ${ASSISTANT_COLUMNS}), ${KEEP_VERSIONS}
+          system = true, config = EXCLUDED.config, context = EXCLUDED.context
+        RETURNING ${ASSISTANT_COLUMNS}), kept AS (${INSERT_VERSIONS}
+          ON CONFLICT (assistant_id, version) DO UPDATE SET config = EXCLUDED.config, context = EXCLUDED.context)
       SELECT * FROM made`,
-    values: [assistantId, graphId, description ?? null],
+    values: [assistantId, graphId, description ?? null, jsonbText(config), jsonbText(context)],
   });
   return rows[0] && wireAssistant(rows[0]);
 }

@@ -52,9 +52,11 @@ export const VERSIONED_COLUMNS =
 
 export const ASSISTANT_COLUMNS = `${VERSIONED_COLUMNS}, created_at, updated_at`;
 
+export const INSERT_VERSIONS = `INSERT INTO agentplane.assistant_versions (${VERSIONED_COLUMNS})
+      SELECT ${VERSIONED_COLUMNS} FROM made`;
+
 /** A part of a statement whose part `made` holds rows of assistants: their versions are kept with them. */
-export const KEEP_VERSIONS = `kept AS (INSERT INTO agentplane.assistant_versions (${VERSIONED_COLUMNS})
-      SELECT ${VERSIONED_COLUMNS} FROM made ON CONFLICT DO NOTHING)`;
+export const KEEP_VERSIONS = `kept AS (${INSERT_VERSIONS} ON CONFLICT DO NOTHING)`;
 
 export function wireAssistant(row: AssistantRow): WireAssistant {
   return withWireTimes(row);

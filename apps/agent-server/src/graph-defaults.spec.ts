@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder, testPostgres } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const MOUNTED = join(import.meta.dirname, '..', 'testdata', 'mounted');
+const postgres = testPostgres();
+const folder = temporaryFolder();
+
+describe('LANGGRAPH_CONFIG', () => {
+  it('gives the assistants of graphs their configuration, anew at each start', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const startWith = async (env: Record<string, string>): Promise<unknown> => {
+      const server = await ServerProcess.start({ uri, env });
+      try {
+        const client = server.client();
+        const [found, ...more] = await client.assistants.search({ graphId: 'chat' });
+        const versions = await client.assistants.getVersions(found?.assistant_id ?? '');
+        expect([more, versions.map(({ config }) => config)]).toEqual([[], [found?.config]]);
+        return { config: found?.config, context: found?.context };
+      } finally {
+        await server.stop();
+      }
+    };
+    const chat = { configurable: { model_name: 'openai' }, tags: ['a'], context: { plan: 'pro' } };
+    expect(await startWith({ LANGGRAPH_CONFIG: JSON.stringify({ chat }) })).toEqual({
+      config: { configurable: { model_name: 'openai' }, tags: ['a'] },
+      context: { plan: 'pro' },
+    });
+    expect(await startWith({})).toEqual({ config: {}, context: {} });
+  });
+
+  it('reaches runs from the variables of langgraph.json', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const server = await ServerProcess.start({ uri, folder: MOUNTED });
+    try {
+      const body = JSON.stringify({ assistant_id: 'seen', input: {} });
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${server.url}/team/agent/runs/wait`, { method: 'POST', headers, body });
+      expect(await answer.json()).toMatchObject({ seen: { model_name: 'openai' } });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it.each([
+    ['text that is no JSON', '{chat}', /LANGGRAPH_CONFIG: it is not JSON/],
+    ['a graph that does not exist', '{"absent":{}}', /LANGGRAPH_CONFIG: the agent has no graph absent/],
+    ['a wrong configuration', '{"chat":{"recursion_limit":0}}', /graph \\"chat\\": .*recursion_limit/s],
+  ])('refuses to start with %s', async (_title, text, message) => {
+    const path = join(folder, 'termination');
+    const env = { LANGGRAPH_CONFIG: text, TERMINATION_MESSAGE_PATH: path };
+    // graphs are loaded before the database is needed
+    expect(await ServerProcess.startAndEnd({ uri: 'postgres://127.0.0.1:9/none', env })).toBe(78);
+    expect(readFileSync(path, 'utf8')).toMatch(message);
+  });
+});
