@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { sendRaw, testPostgres, waitFor } from '#lib/testing';
+import { testAppSockets } from '../testdata/app-sockets.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const postgres = testPostgres();
@@ -382,4 +383,17 @@ describe('an app that is no router, behind authentication', () => {
       expect((await ask(path, { 'x-agentplane-pass': 'x' }))[0]).toBe(401);
     },
   );
+});
+
+describe('the HTTP app of an agent with middleware around everything', () => {
+  let around: ServerProcess;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    around = await ServerProcess.start({ uri, folder: join(FOLDER, '..', 'socket-app') });
+  });
+
+  afterAll(() => around?.stop());
+
+  testAppSockets(() => around, 'calling');
 });

@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sendRaw, testPostgres, waitFor } from '#lib/testing';
+import { testAppSockets } from '../testdata/app-sockets.js';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
@@ -59,6 +60,8 @@ async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
     expect(await outcome(post('/custom/items/a', { name: 'n', count: 'many' }))).toMatchObject([422, {}]);
     expect(await outcome(get('/custom/refuses'))).toEqual([418, { detail: 'of the app' }]);
   });
+
+  testAppSockets(() => server, 'calling');
 
   it('answers its server alone', async () => {
     const fds = `/proc/${server.child.pid}/fd`;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { AppSettings } from '#lib/graph-configuration';
 import type { AuthUser } from '../authorization/auth-user.js';
 import { Seat } from '../hosting/seat.js';
@@ -21,12 +21,21 @@ const SILENT_MS = 5_000;
 
 /** Sender of a request that the app left to the server. */
 export interface Passed {
+  /** Request of the client. */
+  readonly raw: IncomingMessage;
   /** Address of the client. */
   readonly address: string | undefined;
   /** The caller, when it was authenticated before the app. */
   readonly caller: AuthUser | undefined;
   /** Authenticates it once more, by the credentials of the client: the app may have left them out. */
   readonly again: () => Promise<AuthUser | undefined>;
+}
+
+/** A request at the app. */
+interface Handed {
+  readonly passed: Passed;
+  /** Gives its place to another. */
+  readonly free: () => void;
 }
 
 export interface AppFrontParts {
@@ -42,7 +51,7 @@ export interface AppFrontParts {
 export class AppFront {
   readonly #parts: AppFrontParts;
   readonly #seat: Seat<AppProcess>;
-  readonly #passed = new Map<string, Passed>();
+  readonly #passed = new Map<string, Handed>();
   #atWork = 0;
   /** Paths from the first process that has loaded: the app of the others is the same. */
   #known: Pick<AppProcess, 'paths'> | undefined;
@@ -92,9 +101,11 @@ export class AppFront {
   take(headers: IncomingHttpHeaders): Passed | undefined {
     const pass = headers[PASS_HEADER];
     if (typeof pass !== 'string') return undefined;
-    const passed = this.#passed.get(pass);
+    const handed = this.#passed.get(pass);
     this.#passed.delete(pass);
-    return passed;
+    // a socket stays open long after the app has seen its request
+    if (handed?.passed.raw.headers.upgrade !== undefined) handed.free();
+    return handed?.passed;
   }
 
   /**
@@ -125,11 +136,16 @@ export class AppFront {
     if (this.#atWork >= MOST_REQUESTS)
       return answerFor(response, 503, `The agent's HTTP app has ${MOST_REQUESTS} requests at work; retry`);
     const pass = randomUUID();
-    this.#passed.set(pass, passed);
+    let isAtWork = true;
+    const free = (): void => {
+      if (isAtWork) this.#atWork -= 1;
+      isAtWork = false;
+    };
+    this.#passed.set(pass, { passed, free });
     this.#atWork += 1;
     response.once('close', () => {
       this.#passed.delete(pass);
-      this.#atWork -= 1;
+      free();
     });
     try {
       forward(process, { ...asked, pass }, limits, clock);

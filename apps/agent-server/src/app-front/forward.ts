@@ -86,9 +86,17 @@ export interface ForwardLimits {
   readonly answerMs: number;
 }
 
+/** Answers that became sockets: nothing else may be written to them. */
+const left = new WeakSet<ServerResponse>();
+
+/** The answer to a request that the app passed on is given otherwise: by a socket. */
+export function leaveAnswer(response: ServerResponse): void {
+  left.add(response);
+}
+
 /** Answers with a text of the server when nothing of the app was sent yet; otherwise cuts the answer. */
 export function answerFor(response: ServerResponse, status: number, detail: string): void {
-  if (response.destroyed || response.writableEnded) return;
+  if (response.destroyed || response.writableEnded || left.has(response)) return;
   if (response.headersSent) return void response.destroy();
   for (const name of response.getHeaderNames())
     if (name.startsWith('content-') || name === 'set-cookie' || name === 'etag') response.removeHeader(name);
@@ -215,6 +223,7 @@ export function forward(
   let bytes = 0;
   stream.once('response', (headers: IncomingHttpHeaders) => {
     cancelLimit();
+    if (left.has(response)) return void stream.resume();
     try {
       announced = sendHead(response, headers);
     } catch {

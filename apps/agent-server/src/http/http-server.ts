@@ -33,7 +33,7 @@ import { parseJsonBody } from './json-body.js';
 import { withoutPrefix } from './request-parts.js';
 import { type ProbeParts, registerProbe } from './probe-route.js';
 import type { Activity, OpenReplies } from './open-replies.js';
-import { serveUpgrades, UPGRADES } from './socket-upgrades.js';
+import { passUpgrade, serveUpgrades, UPGRADES } from './socket-upgrades.js';
 import { access, disabledBy } from './route-access.js';
 import type { UnsentOutput } from './unsent-output.js';
 
@@ -268,12 +268,18 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     const isForApp = !passed && front?.wants(request.url, own) === true;
     if (isOpen && !isForApp) return undefined;
     activity.add(request.raw, reply.raw);
+    if (passed) passUpgrade(passed.raw, request.raw);
     if (readiness.notServing) throw new PublicError('unavailable', readiness.notServing.detail);
     if (activity.isClosed) throw goingToSleep(reply);
     if (isForApp) {
       const caller = front.authenticatesFirst(own) ? await authentication.callerOf(request) : undefined;
       const again = (): Promise<AuthUser | undefined> => authentication.callerOf(request);
-      return toApp(front, request, reply, { address: authentication.addressOf(request), caller, again });
+      return toApp(front, request, reply, {
+        raw: request.raw,
+        address: authentication.addressOf(request),
+        caller,
+        again,
+      });
     }
     request.caller = await authentication.callerOfRoute(request, { isForKeys: asked === 'key', passed });
     // after authentication: an unauthenticated client learns nothing of the routes

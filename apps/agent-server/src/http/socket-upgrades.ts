@@ -1,6 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { leaveAnswer } from '../app-front/forward.js';
 import { type CorsPolicy, MAY_NOT_READ, refusedOrigin } from './cors.js';
 import { WebSocketServer, type WebSocket } from 'ws';
 
@@ -16,7 +17,14 @@ const CREDENTIALS: readonly (readonly [RegExp, string, string])[] = [
   [/^bearer\.(.+)$/, 'authorization', 'Bearer '],
 ];
 
-const heads = new WeakMap<IncomingMessage, Buffer>();
+/** A request for a socket that is not open yet. */
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly head: Buffer;
+}
+
+const upgrades = new WeakMap<IncomingMessage, Upgrade>();
 
 const sockets = new WebSocketServer({
   noServer: true,
@@ -45,15 +53,31 @@ export const UPGRADES = { shouldUpgradeCallback: asksForSocket } as const;
 
 /** Returns true when a socket can be opened in answer to this request. */
 export function isUpgrade(request: IncomingMessage): boolean {
-  return heads.has(request);
+  return upgrades.has(request);
 }
 
-/** Answers the request with a socket; calls back when it is open. */
-export function openSocket(request: IncomingMessage, opened: (socket: WebSocket) => void): void {
-  const head = heads.get(request);
-  if (!head) throw new Error('a socket is opened for requests that ask for one');
-  heads.delete(request);
-  sockets.handleUpgrade(request, request.socket, head, opened);
+/** A socket is opened for `asked` in answer to `passed`, which the agent's HTTP app made of it. */
+export function passUpgrade(asked: IncomingMessage, passed: IncomingMessage): void {
+  const upgrade = upgrades.get(asked);
+  if (!upgrade) return;
+  upgrades.delete(asked);
+  upgrades.set(passed, upgrade);
+}
+
+/**
+ * Answers the request with a socket.
+ * @param onOpen gets the socket, and the answer whose place it takes
+ */
+export function openSocket(
+  request: IncomingMessage,
+  onOpen: (socket: WebSocket, response: ServerResponse) => void,
+): void {
+  const upgrade = upgrades.get(request);
+  if (!upgrade) throw new Error('a socket is opened for requests that ask for one');
+  const { request: asked, response, head } = upgrade;
+  upgrades.delete(request);
+  leaveAnswer(response);
+  sockets.handleUpgrade(asked, asked.socket, head, (socket) => onOpen(socket, response));
 }
 
 /**
@@ -76,7 +100,7 @@ export function serveUpgrades(app: FastifyInstance, cors: CorsPolicy): void {
       response.writeHead(problem.status, { 'content-type': 'application/json; charset=utf-8' });
       return void response.end(JSON.stringify({ detail: problem.detail }));
     }
-    heads.set(request, head);
+    upgrades.set(request, { request, response, head });
     app.routing(request, response);
   });
 }

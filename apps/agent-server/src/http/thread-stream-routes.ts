@@ -115,12 +115,14 @@ export class ThreadStreamRoutes {
         detail:
           'This path is a WebSocket: connect with Upgrade: websocket, or POST a subscription to it for server-sent events',
       });
-    reply.hijack();
-    openSocket(request.raw, (socket) => this.#opened(socket, request, reply, threadId));
-    return reply;
+    const isPassed = request.raw.headers.upgrade === undefined;
+    if (!isPassed) reply.hijack();
+    openSocket(request.raw, (socket, response) => this.#opened(socket, request, response, threadId));
+    // the agent's HTTP app, which passed the request on, learns that it was answered
+    return isPassed ? reply.code(204).send() : reply;
   }
 
-  #opened(socket: WebSocket, request: FastifyRequest, { raw }: FastifyReply, threadId: string): void {
+  #opened(socket: WebSocket, request: FastifyRequest, raw: ServerResponse, threadId: string): void {
     let scope: Scope = scopeOf(request);
     const more = (): void => connection.more();
     const feed = new ThreadFeed((from) => {
