@@ -62,6 +62,7 @@ const CALL_TOOL: RouteRequest = {
 export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /metrics': NOTHING,
   'GET /threads/:thread_id': NOTHING,
+  'GET /threads/:thread_id/storage': NOTHING,
   'GET /threads/:thread_id/state': NOTHING,
   'GET /threads/:thread_id/state/:checkpoint_id': NOTHING,
   'GET /threads/:thread_id/history': NOTHING,

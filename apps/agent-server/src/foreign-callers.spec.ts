@@ -68,6 +68,7 @@ function attacks(own: Own): readonly Asked[] {
     ['POST', `${at}/history`, { limit: 10, metadata: {} }],
     ['POST', `${at}/state`, { values: { messages: [] }, as_node: 'model' }],
     ['PATCH', at, { metadata: { owner: 'bob' } }],
+    ['GET', `${at}/storage`],
     ['POST', `${at}/copy`],
     ['POST', '/threads/prune', { thread_ids: [thread] }],
     ['POST', '/threads', { thread_id: thread, if_exists: 'do_nothing' }],

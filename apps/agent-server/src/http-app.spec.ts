@@ -396,4 +396,12 @@ describe('the HTTP app of an agent with middleware around everything', () => {
   afterAll(() => around?.stop());
 
   testAppSockets(() => around, 'calling');
+
+  it('passes on the result of a run without values as an empty object', async () => {
+    const client = around.client();
+    const { thread_id: id } = await client.threads.create();
+    expect(await client.runs.wait(id, 'calling', { input: {} })).toEqual({});
+    const [run] = await client.runs.list(id);
+    expect(await client.runs.join(id, run?.run_id ?? '')).toEqual({});
+  });
 });

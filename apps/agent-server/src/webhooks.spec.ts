@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
 import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
@@ -14,8 +15,12 @@ const postgres = testPostgres();
 const servers: ServerProcess[] = [];
 const receivers: WebhookReceiver[] = [];
 
-async function serve(uri: string, env: Readonly<Record<string, string>> = ENV): Promise<ServerProcess> {
-  const server = await ServerProcess.start({ uri, env });
+async function serve(
+  uri: string,
+  env: Readonly<Record<string, string>> = ENV,
+  folder?: string,
+): Promise<ServerProcess> {
+  const server = await ServerProcess.start({ uri, env, ...(folder === undefined ? {} : { folder }) });
   servers.push(server);
   return server;
 }
@@ -51,6 +56,17 @@ async function stateOf(server: ServerProcess, threadId: string, runId: string): 
 }
 
 describe('the sender of webhooks', () => {
+  it('sends only the fields that the agent allows', async () => {
+    const folder = join(import.meta.dirname, '..', 'testdata', 'mounted');
+    const server = await serve((await postgres.freshDatabase()).uri, ENV, folder);
+    const receiver = await receive();
+    const asked = { assistant_id: 'seen', input: {}, webhook: receiver.url };
+    const { text } = await post(server, '/team/agent/runs', asked);
+    const { run_id: runId } = JSON.parse(text) as { run_id: string };
+    const [call] = await waitFor(() => receiver.of(runId).length > 0 && receiver.of(runId));
+    expect(Object.keys(call?.body ?? {})).toEqual(['run_id', 'status', 'webhook_sent_at']);
+  });
+
   it('sends the run, its values and times, signed with every secret, once the run has ended', async () => {
     const server = await serve((await postgres.freshDatabase()).uri);
     const receiver = await receive();

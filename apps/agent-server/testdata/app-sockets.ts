@@ -13,7 +13,8 @@ export function testAppSockets(server: () => ServerProcess, graph: string): void
     const thread = client.threads.stream(id, { assistantId: graph, transport: 'websocket' });
     await thread.run.start({ input: {} });
     await thread.output;
-    expect(await client.runs.list(id)).toMatchObject([{ status: 'success' }]);
+    const [run, ...more] = await client.runs.list(id);
+    expect([run?.status, more]).toEqual(['success', []]);
     await thread.close();
   });
 

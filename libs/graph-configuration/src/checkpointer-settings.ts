@@ -49,7 +49,7 @@ export function checkpointerRefusal(value: unknown): string | undefined {
   if (!isJsonObject(value)) return 'it must be an object';
   const { ttl, ...others } = value;
   const found = Object.keys(others)
-    .filter((key) => others[key] !== null)
+    .filter((key) => others[key] !== null && !(key === 'backend' && others[key] === 'default'))
     .map((key) => `${key} cannot be used: checkpoints are kept in the database of the deployment; remove it`);
   if (ttl !== undefined && ttl !== null && !isJsonObject(ttl)) found.push('ttl must be an object');
   for (const [key, given] of Object.entries(isJsonObject(ttl) ? ttl : {})) {

@@ -183,6 +183,11 @@ describe('langgraph.json', () => {
       /a names HOME, which does not begin with LG_WEBHOOK_/,
     ],
     [{ webhooks: { url: { allowed_ports: ['443'] } } }, /url\.allowed_ports is not a list of ports/],
+    [{ checkpointer: { backend: 'mongo' } }, /"checkpointer": backend cannot be used/],
+    [
+      { webhooks: { allowed_fields: ['run'] } },
+      /"webhooks": allowed_fields: \["run"\] must be among run_id,/,
+    ],
     [{ webhooks: { url: { max_url_length: 0 } } }, /url\.max_url_length must be a whole number above 0/],
     [{ dependencies: ['.', 'langchain'] }, /"dependencies": langchain cannot be installed/],
     [{ node_version: '18' }, /"node_version": "18" is not one of 20, 22, 24/],
@@ -233,7 +238,10 @@ describe('langgraph.json', () => {
       sweepIntervalMinutes: 0.5,
       sweepLimit: 10,
     });
-    expect(parse({ checkpointer: {} }).threadTtl).toMatchObject({ strategy: 'delete', sweepLimit: 1_000 });
+    expect(parse({ checkpointer: { backend: 'default' } }).threadTtl).toMatchObject({
+      strategy: 'delete',
+      sweepLimit: 1_000,
+    });
   });
 
   it('says which routes are switched off', () => {
@@ -291,11 +299,12 @@ describe('langgraph.json', () => {
       allowed_domains: ['Hooks.example.com', '*.example.org'],
       allowed_ports: [443],
       disable_loopback: true,
+      disable_private_ips: true,
       max_url_length: 100,
     };
     const headers = { authorization: 'Bearer ${{ env.MY_TOKEN }}', 'x-a': '${{env.MY_A}}${{ env.MY_B }}' };
     const { webhooks } = parse({
-      webhooks: { env_prefix: 'MY_', headers, url },
+      webhooks: { env_prefix: 'MY_', headers, url, allowed_fields: ['run_id'] },
       http: { disable_webhooks: true },
     });
     expect(webhooks).toEqual({
@@ -306,7 +315,9 @@ describe('langgraph.json', () => {
       allowedDomains: ['hooks.example.com', '*.example.org'],
       allowedPorts: [443],
       disablesLoopback: true,
+      disablesPrivate: true,
       maxUrlLength: 100,
+      allowedFields: ['run_id'],
     });
     expect(webhookVariables(webhooks)).toEqual(['MY_TOKEN', 'MY_A', 'MY_B']);
     expect(webhookHeaders(webhooks, { MY_TOKEN: 't', MY_A: 'a', MY_B: '$&' })).toEqual({

@@ -15,6 +15,10 @@ export interface WebhookSettings {
   /** Addresses that begin with `/`, which name the agent's own HTTP app, are refused. */
   readonly disablesLoopback: boolean;
   readonly maxUrlLength: number;
+  /** Private networks are never called, whatever the deployment allows. */
+  readonly disablesPrivate: boolean;
+  /** Members of the body of a call; undefined: all. */
+  readonly allowedFields: readonly string[] | undefined;
 }
 
 const DEFAULT_PREFIX = 'LG_WEBHOOK_';
@@ -77,6 +81,33 @@ function headersOf(reader: Reader, given: unknown, prefix: string): Record<strin
   return headers;
 }
 
+/** Members of the body of a call. */
+const FIELDS: readonly unknown[] = [
+  'run_id',
+  'thread_id',
+  'assistant_id',
+  'created_at',
+  'updated_at',
+  'metadata',
+  'kwargs',
+  'multitask_strategy',
+  'status',
+  'run_started_at',
+  'run_ended_at',
+  'webhook_sent_at',
+  'values',
+  'error',
+];
+
+/** An empty list allows all, as for LangGraph's own server. */
+function fieldsOf(reader: Reader, given: unknown): readonly string[] | undefined {
+  if (given === undefined || given === null) return undefined;
+  const unknown = Array.isArray(given) ? given.filter((name) => !FIELDS.includes(name)) : [given];
+  if (unknown.length > 0)
+    reader.problems.push(`allowed_fields: ${JSON.stringify(unknown)} must be among ${FIELDS.join(', ')}`);
+  return Array.isArray(given) && given.length > 0 ? given.map(String) : undefined;
+}
+
 const VARIABLE = /\$\{\{\s*env\.([A-Za-z0-9_]+)\s*\}\}/g;
 
 /** Names of the variables in texts of headers. */
@@ -102,12 +133,18 @@ export function parseWebhookSettings(settings: JsonObject): {
 } {
   const reader = new Reader();
   const http = isJsonObject(settings['http']) ? settings['http'] : {};
-  const given = reader.object(settings['webhooks'], '"webhooks"', ['env_prefix', 'headers', 'url']);
+  const given = reader.object(settings['webhooks'], '"webhooks"', [
+    'env_prefix',
+    'headers',
+    'url',
+    'allowed_fields',
+  ]);
   const url = reader.object(given['url'], 'url', [
     'require_https',
     'allowed_domains',
     'allowed_ports',
     'disable_loopback',
+    'disable_private_ips',
     'max_url_length',
   ]);
   const envPrefix = given['env_prefix'] ?? DEFAULT_PREFIX;
@@ -123,7 +160,9 @@ export function parseWebhookSettings(settings: JsonObject): {
     allowedDomains: reader.list(url, 'allowed_domains', isDomain)?.map((domain) => domain.toLowerCase()),
     allowedPorts: reader.list(url, 'allowed_ports', isPort),
     disablesLoopback: reader.flag(url, 'disable_loopback'),
+    disablesPrivate: reader.flag(url, 'disable_private_ips'),
     maxUrlLength: Number(maxUrlLength),
+    allowedFields: fieldsOf(reader, given['allowed_fields']),
   };
   return { webhooks, problems: reader.problems };
 }

@@ -272,7 +272,7 @@ class RunExecution:
         if state.interrupts is None:
             waits = await self._waits_at_breakpoint(library, saver)
             end = {"status": "success", "threadStatus": "interrupted" if waits else "idle"}
-            return _ended(end, values or b"null", values, b"{}" if waits else b"")
+            return _ended(end, values or b"{}", values, b"{}" if waits else b"")
         interrupts = b"{}"
         if not self.run["isTemporary"]:
             interrupts = dumps(interrupts_by_task(await library.graph.aget_state(self._thread_config(saver))))

@@ -280,7 +280,7 @@ export class RunExecution {
     if (!output.interrupts)
       return {
         kind: 'ended',
-        body: values ?? 'null',
+        body: values ?? '{}',
         end: { status: 'success', threadStatus: 'idle', ...keep(values) },
       };
     const interrupts = run.isTemporary

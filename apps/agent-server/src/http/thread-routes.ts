@@ -25,6 +25,7 @@ import {
 } from '../store/row/thread-row.js';
 import type { Sql } from '../store/sql.js';
 import { countThreads, searchThreads, type ThreadPage } from '../store/thread/threads.js';
+import { findThreadStorage } from '../store/thread/thread-storage.js';
 import { findThreadTtl, setThreadTtl } from '../store/thread/thread-ttls.js';
 import { createThread, patchThread } from '../store/thread/change-thread.js';
 import type { ThreadReader } from '../store/thread/thread-writer.js';
@@ -45,6 +46,9 @@ const MAX_UPDATES = 10_000;
 
 /** Threads that a search names; no page of it has more. */
 const MAX_IDS = 1_000;
+
+/** Objects that a search leaves out. */
+const MAX_EXCLUDED = 100;
 
 /** A thousand years. */
 const MAX_TTL_MINUTES = 525_960_000;
@@ -84,9 +88,16 @@ const creation = z.object({
 });
 const change = z.object({ metadata: document.nullish(), ttl: lifetime.nullish() });
 const inclusion = z.object({ include: z.enum(['ttl', '']).nullish() });
+const something = document.refine((given) => Object.keys(given).length > 0, 'must name something');
+/** An object, or several: threads whose metadata contain one of them are left out. */
+const excluded = z.preprocess(
+  (given) => (isJsonObject(given) ? [given] : given),
+  z.array(something).min(1).max(MAX_EXCLUDED),
+);
 const search = z.object({
   ids: z.array(uuid).max(MAX_IDS).nullish(),
   metadata: document.nullish(),
+  exclude_metadata: excluded.nullish(),
   values: document.nullish(),
   status: z.enum(['idle', 'busy', 'interrupted', 'error']).nullish(),
   limit: z.int().min(1).max(1000).nullish(),
@@ -136,6 +147,7 @@ function searchOf(body: z.infer<typeof search>): ThreadSearch {
   return {
     ids: body.ids ?? undefined,
     metadata: body.metadata ?? undefined,
+    excluded: body.exclude_metadata ?? undefined,
     status: body.status ?? undefined,
     values: body.values ?? undefined,
   };
@@ -244,6 +256,9 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     const more = include ? { ttl: (await findThreadTtl(scope, sql, threadId)) ?? null } : {};
     return asJson(reply, withMembers(await parts.reader.read(scope, threadId), more));
   });
+  app.get('/threads/:thread_id/storage', access('threads:read'), async (request) =>
+    findThreadStorage(scopeOf(request), sql, pathId(request, 'thread_id')),
+  );
   app.patch('/threads/:thread_id', access('threads:update'), async (request, reply) => {
     const { metadata, ttl } = parseBody(change, request.body);
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];

@@ -22,7 +22,7 @@ export async function getRunHead(
   return head;
 }
 
-/** Result for a waiter of a run that has ended: its error, or the values of its thread. */
+/** Result for a waiter of a run that has ended: its error, or the values of its thread, which may have none. */
 export async function runResult(
   scope: Scope,
   sql: Sql,
@@ -32,5 +32,5 @@ export async function runResult(
   const values = await sql.lookIfSmall(scope, (mayBeLarge) =>
     findSmallValues(scope, sql, threadId, mayBeLarge),
   );
-  return { body: values ?? 'null' };
+  return { body: values ?? '{}' };
 }

@@ -81,6 +81,8 @@ export interface WebhookSenderParts {
   readonly secrets: SecretWords;
   /** Headers of every call. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Returns true for members that the body has. */
+  readonly sends: (field: string) => boolean;
   readonly signingSecrets: readonly string[];
   /** Time for retries after the end of the run. */
   readonly retryMs: number;
@@ -239,7 +241,7 @@ export class WebhookSender {
   async #perform(webhook: DueWebhook, texts: WebhookTexts): Promise<WebhookResult> {
     const { app, guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
     const sentAt = clock.now();
-    const { body, caller } = await inTurns(told(texts, sentAt));
+    const { body, caller } = await inTurns(told(texts, sentAt, this.parts.sends));
     const call = {
       headers: {
         'user-agent': `agentplane/${PLATFORM_VERSION}`,
@@ -279,7 +281,11 @@ interface Told {
   readonly caller: string | undefined;
 }
 
-function* told({ run, values }: WebhookTexts, sentAt: Date): JsonWalk<Told> {
+function* told(
+  { run, values }: WebhookTexts,
+  sentAt: Date,
+  sends: (field: string) => boolean,
+): JsonWalk<Told> {
   const members: string[] = [];
   let caller: string | undefined;
   for (const member of membersOf(run)) {
@@ -291,11 +297,13 @@ function* told({ run, values }: WebhookTexts, sentAt: Date): JsonWalk<Told> {
     const isKwargs = name === 'kwargs';
     const found = isKwargs ? yield* valueAt(run, ['caller'], start) : undefined;
     caller ??= found && run.slice(found.start, found.end);
+    if (!sends(name)) continue;
     const value = isKwargs ? yield* withoutCaller(run, start) : run.slice(start, end);
     members.push(`${JSON.stringify(name)}:${value}`);
   }
-  const more = `"webhook_sent_at":${JSON.stringify(sentAt.toISOString())},"values":${values ?? 'null'}`;
-  return { body: `{${[...members, more].join(',')}}`, caller };
+  if (sends('webhook_sent_at')) members.push(`"webhook_sent_at":${JSON.stringify(sentAt.toISOString())}`);
+  if (sends('values')) members.push(`"values":${values ?? 'null'}`);
+  return { body: `{${members.join(',')}}`, caller };
 }
 
 interface WebhookParts {
@@ -334,7 +342,7 @@ export function buildWebhooks(parts: WebhookParts): {
 } {
   const { config, webhookSettings: settings, hasApp, app, database, secrets, clock, log } = parts;
   const guard = webhookGuard({
-    allowPrivate: config.webhookPrivateAddresses,
+    allowPrivate: config.webhookPrivateAddresses && !settings.disablesPrivate,
     advice: 'set RUN_WEBHOOK_PRIVATE_ADDRESSES=true for the deployment to allow these',
   });
   const headers = headersOf(settings);
@@ -351,6 +359,7 @@ export function buildWebhooks(parts: WebhookParts): {
       app,
       callsApp: config.role !== 'queue',
       headers,
+      sends: (field) => settings.allowedFields?.includes(field) ?? true,
       signingSecrets: signingSecretsOf(config.webhookSecret),
       retryMs: config.webhookRetrySeconds * 1000,
     }),

@@ -23,6 +23,7 @@ import {
   readThreads,
   searchThreads,
 } from '../../src/store/thread/threads.js';
+import { findThreadStorage } from '../../src/store/thread/thread-storage.js';
 import { findThreadTtl, setThreadTtl } from '../../src/store/thread/thread-ttls.js';
 import { WORKER } from '../../src/store/worker-scope.js';
 import { newId, type StoreFixture } from '../store-fixture.js';
@@ -95,6 +96,10 @@ export const THREAD_STATEMENTS: CallerStatements = {
   },
   measureThread: {
     ask: (scope, { threadId }, store) => measureThread(scope, store.sql, threadId),
+    absent: 'not_found',
+  },
+  findThreadStorage: {
+    ask: (scope, { threadId }, store) => findThreadStorage(scope, store.sql, threadId),
     absent: 'not_found',
   },
   pruneThread: {

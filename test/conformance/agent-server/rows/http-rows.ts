@@ -219,7 +219,7 @@ const REFUSALS: readonly Refusal[] = [
   ['the state of a thread that does not exist', 404, 'GET', `/threads/${ABSENT}/state`],
   ['the history of a thread that does not exist', 404, 'POST', `/threads/${ABSENT}/history`, json({})],
   ['a change of a thread that does not exist', 404, 'PATCH', `/threads/${ABSENT}`, json({ metadata: {} })],
-  ['copying a thread that does not exist', 404, 'POST', `/threads/${ABSENT}/copy`],
+  ['copying a thread that does not exist', 409, 'POST', `/threads/${ABSENT}/copy`],
   ['a run on a thread that does not exist', 404, 'POST', `/threads/${ABSENT}/runs`, json(RUN)],
   ['waiting on a thread that does not exist', 404, 'POST', `/threads/${ABSENT}/runs/wait`, json(RUN)],
   ['streaming on a thread that does not exist', 404, 'POST', `/threads/${ABSENT}/runs/stream`, json(RUN)],

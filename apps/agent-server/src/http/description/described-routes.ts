@@ -94,6 +94,7 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /threads/search': { about: 'List threads', body: THREAD_SHAPES.search },
   'POST /threads/count': { about: 'Count threads', body: THREAD_SHAPES.search },
   'GET /threads/:thread_id': { about: 'Get a thread', query: THREAD_SHAPES.inclusion },
+  'GET /threads/:thread_id/storage': { about: 'Get the bytes that the states of a thread take' },
   'PATCH /threads/:thread_id': { about: "Merge into a thread's metadata", body: THREAD_SHAPES.change },
   'DELETE /threads/:thread_id': {
     about: 'Delete a thread with its runs and states, and with its traces where asked',

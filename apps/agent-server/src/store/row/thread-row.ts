@@ -22,6 +22,8 @@ export const THREAD_JSON = `concat(
 export interface ThreadSearch {
   readonly ids?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
+  /** Threads whose metadata contain one of these are left out. */
+  readonly excluded?: readonly JsonObject[] | undefined;
   readonly status?: string | undefined;
   readonly values?: JsonObject | undefined;
 }
@@ -37,6 +39,7 @@ export function threadConditions(search: ThreadSearch): { text: string; values: 
   if (search.ids) add((at) => `thread_id = ANY(${at}::uuid[])`, search.ids);
   if (search.metadata && Object.keys(search.metadata).length > 0)
     add((at) => `metadata @> ${at}::jsonb`, jsonbText(search.metadata));
+  if (search.excluded) add((at) => `NOT metadata @> ANY (${at}::jsonb[])`, search.excluded.map(jsonbText));
   if (search.status) add((at) => `status = ${at}`, search.status);
   if (search.values && Object.keys(search.values).length > 0)
     add((at) => `agentplane.searchable(values) @> ${at}::jsonb`, jsonbText(search.values));
