@@ -99,6 +99,15 @@ describe.each(AGENTS)('an agent in %s', (language, folder, env) => {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params }),
     });
     expect(await a2a.text()).toMatch(/may not do this/);
+    const daily = { schedule: '@daily', onRunCompleted: 'keep' } as const;
+    await expect(limited.crons.create('talk', { ...message, ...daily })).rejects.toThrow('403');
+    const cron = await limited.crons.create('talk', { ...message, schedule: '@daily' });
+    const keep = { onRunCompleted: 'keep' } as const;
+    await expect(limited.crons.update(cron.cron_id, keep)).rejects.toThrow('403');
+    await own.crons.update(cron.cron_id, keep);
+    await expect(limited.crons.update(cron.cron_id, { metadata: { a: 1 } })).rejects.toThrow('403');
+    await limited.crons.update(cron.cron_id, { enabled: false });
+    await own.crons.delete(cron.cron_id);
     expect(await own.threads.search({ limit: 10 })).toHaveLength(1);
     await limited.runs.wait(id, 'talk', made);
     await limited.runs.wait(null, 'talk', message);

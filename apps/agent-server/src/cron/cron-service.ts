@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import type { JsonObject } from '#lib/json';
+import type { JsonObject, MutableJsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import { requireDepth } from '../run/kwargs-of.js';
@@ -40,10 +40,15 @@ export interface CronMaker {
   readonly threadScope?: Scope | undefined;
   /** The scope for an assistant that a caller made; by default that of the cron. */
   readonly assistantScope?: (assistantId: string) => Promise<Scope>;
+  /** The scope for threads that its runs make and leave; undefined without handlers. */
+  readonly newThreadScope?: ((thread: MutableJsonObject) => Promise<Scope>) | undefined;
 }
 
 /** Client that changes a cron. */
-export interface CronChanger extends Pick<CronMaker, 'scope' | 'fields' | 'assistantScope'> {
+export interface CronChanger extends Pick<
+  CronMaker,
+  'scope' | 'fields' | 'assistantScope' | 'newThreadScope'
+> {
   /** The scope for runs on its thread; by default that of the cron. */
   readonly threadScope?: (threadId: string) => Promise<Scope>;
 }
@@ -68,6 +73,9 @@ export class CronService {
     const assistant = await assistants.forRun(asked.run.assistant_id, assistantScope ?? (() => scope));
     if (threadId !== undefined) await getThreadHead(threadScope ?? scope, sql, threadId);
     const isEnabled = asked.enabled ?? true;
+    const onRunCompleted = asked.on_run_completed ?? (threadId === undefined ? 'delete' : 'keep');
+    const metadata = asked.metadata ?? {};
+    if (threadId === undefined && onRunCompleted === 'keep') await this.#requireThreads(maker, metadata);
     const timing = timingOf(asked.schedule, asked);
     const nextRunDate = await this.#firstFire(timing);
     return createCron(
@@ -78,12 +86,12 @@ export class CronService {
         cronId: uuid7(clock.now()),
         assistantId: assistant.assistant_id,
         threadId,
-        onRunCompleted: asked.on_run_completed ?? (threadId === undefined ? 'delete' : 'keep'),
+        onRunCompleted,
         isEnabled,
         payload: await this.#payload({ ...asked.run, assistant_id: assistant.assistant_id }),
         caller: fields,
         userId: userIdOf(fields),
-        metadata: asked.metadata ?? {},
+        metadata,
         nextRunDate: isEnabled ? nextRunDate : undefined,
       },
       { maxCrons: limits.maxCrons, maxOfCaller: limits.maxCronsOfCaller },
@@ -107,8 +115,12 @@ export class CronService {
   async change(changer: CronChanger, cronId: string, body: unknown): Promise<WireCron> {
     const { scope, fields } = changer;
     const before = await this.get(scope, cronId);
-    const { run, changesRun, thread_id: threadId } = parseChangedCron(body, before.payload);
+    const changed = parseChangedCron(body, before.payload);
+    const { run, changesRun, thread_id: threadId, on_run_completed: end } = changed;
     requireThread(threadId, before.thread_id);
+    const leavesThreads = before.thread_id === null && (end ?? before.on_run_completed) === 'keep';
+    if (leavesThreads && (changesRun || end === 'keep' || changed.metadata))
+      await this.#requireThreads(changer, { ...before.metadata, ...changed.metadata });
     if (changesRun) {
       requireDepth(run.config?.recursion_limit, this.parts.limits.maxRecursionLimit);
       await this.#requireReach(changer, before);
@@ -137,6 +149,18 @@ export class CronService {
         nextRunDate: isEnabled ? nextRunDate : undefined,
       });
     });
+  }
+
+  /**
+   * Requires that the client may make threads such as the runs of a cron leave: no handler is asked when it fires. The
+   * threads have the metadata of the cron, as its own handler left them.
+   * @throws errors of the handler of the agent
+   */
+  async #requireThreads(
+    { newThreadScope }: Pick<CronMaker, 'newThreadScope'>,
+    metadata: JsonObject,
+  ): Promise<void> {
+    await newThreadScope?.({ if_exists: 'do_nothing', metadata: structuredClone(metadata) });
   }
 
   /**

@@ -7,7 +7,7 @@ import type { CronSearch } from '../store/row/cron-row.js';
 import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { callerFields } from './caller-fields.js';
-import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, newThreadScopeOf, scopeOf } from './caller-scope.js';
 import { pageOf, pathId, threadIdOf } from './request-parts.js';
 import { access } from './route-access.js';
 import { paginate, selected } from './search-answer.js';
@@ -41,6 +41,7 @@ function changerOf(request: FastifyRequest): CronChanger {
     fields: callerFields(request),
     threadScope: (threadId) => authorizeThread(request, threadId),
     assistantScope: (id) => authorize(request, 'assistants:read', { assistant_id: id }),
+    newThreadScope: newThreadScopeOf(request),
   };
 }
 
@@ -54,6 +55,7 @@ export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRou
       fields: callerFields(request),
       threadScope: threadId === undefined ? undefined : await authorizeThread(request, threadId),
       assistantScope: (id) => authorize(request, 'assistants:read', { assistant_id: id }),
+      newThreadScope: newThreadScopeOf(request),
     };
     return crons.create(maker, request.body);
   };
