@@ -82,6 +82,23 @@ describe('an agent server that deletes', () => {
       ...(body ? { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {}),
     });
   const erase = async (body: object) => (await (await send('POST', '/threads/erase', body)).json()) as object;
+  /** Tables that have a row with this text. */
+  const tablesWith = async (text: string): Promise<string[]> => {
+    const pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+    try {
+      const { rows } = await pool.query<{ name: string }>(
+        "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'agentplane' ORDER BY 1",
+      );
+      const found: string[] = [];
+      for (const { name } of rows) {
+        const query = `SELECT 1 FROM agentplane.${name} t WHERE t::text LIKE $1 LIMIT 1`;
+        if ((await pool.query(query, [`%${text}%`])).rows.length > 0) found.push(name);
+      }
+      return found;
+    } finally {
+      await pool.end();
+    }
+  };
   const waiting = async (): Promise<number> => {
     const text = await (await send('GET', '/metrics')).text();
     return Number(/^agentplane_agent_trace_erasures_waiting(?:\{.*\})? (\d+)/m.exec(text)?.[1]);
@@ -130,6 +147,27 @@ describe('an agent server that deletes', () => {
     expect(traces.idsOf('thread_ids')).toEqual(new Set([first[0], second[0]]));
     expect((await send('GET', `/threads/${other}`)).status).toBe(200);
     expect(await client.store.getItem(['users', 'carol2'], 'a')).toMatchObject({ value: { likes: 'milk' } });
+  });
+
+  it.each([
+    ['a deletion', (id: string) => send('DELETE', `/threads/${id}`)],
+    ['an erasure', () => send('POST', '/threads/erase', { metadata: { person: 'an erasure' } })],
+    ['a pruning', (id: string) => send('POST', '/threads/prune', { thread_ids: [id] })],
+  ])('keeps no row of a thread whose channels store changes after %s', async (person, remove) => {
+    const client = server.client();
+    const { thread_id: id } = await client.threads.create({ metadata: { person } });
+    for (let run = 0; run < 9; run++) await client.runs.wait(id, 'deltas', { input: {} });
+    const [, , earlier] = await client.threads.getHistory(id);
+    const checkpointId = earlier?.checkpoint?.checkpoint_id ?? '';
+    await client.runs.wait(id, 'deltas', { input: {}, checkpointId });
+    await client.runs.wait(id, 'forecast', { input: {} });
+    expect(await client.threads.get(id)).toMatchObject({ status: 'interrupted' });
+    expect(await tablesWith(id)).toEqual(
+      expect.arrayContaining(['checkpoint_blobs', 'checkpoint_writes', 'checkpoints', 'runs', 'threads']),
+    );
+    expect((await remove(id)).ok).toBe(true);
+    // the traces of an erased thread are still to be deleted at the platform
+    await waitFor(async () => (await tablesWith(id)).length === 0);
   });
 
   it('ends runs without a thread that carry the metadata', async () => {
