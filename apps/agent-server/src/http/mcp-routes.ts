@@ -4,16 +4,18 @@ import { inTurns, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import {
   CODE,
-  isKnownVersion,
+  INITIALIZED_REVISION,
   McpError,
   mcpError,
+  type McpId,
   mcpIdOf,
   type McpMessage,
   mcpResult,
   mcpResultText,
   parseMessage,
-  renderInitialized,
+  type Revision,
 } from '../mcp/rpc.js';
+import { isStateless, STATELESS_REVISION } from '../mcp/stateless.js';
 import {
   findTool,
   parseToolCall,
@@ -57,7 +59,9 @@ interface Answer {
 
 /** Parts that an answer needs of the run that it waits for. */
 interface Shown {
-  readonly id: string | number | null;
+  readonly id: McpId;
+  /** The answer that a result makes. */
+  readonly render: (result: string) => string;
   readonly scope: Scope;
   readonly runId: string;
   readonly threadId: string;
@@ -103,12 +107,12 @@ export class McpRoutes {
       const refused = refusedOrigin(this.parts.cors, request.headers);
       if (refused !== undefined)
         throw new PublicError('forbidden', `MCP refused for pages of ${refused}: ${MAY_NOT_READ}`);
-      requireVersion(request);
       if (body === undefined) throw new McpError(CODE.parse, 'The body is empty');
       const message = parseMessage(body);
+      const revision = isStateless(message, request.headers) ? STATELESS_REVISION : INITIALIZED_REVISION;
       // notifications and answers are taken and not answered
       if (message.id === undefined) return await reply.code(202).send();
-      return await this.#perform(message, message.id, request, reply);
+      return await this.#perform(message, message.id, revision, request, reply);
     } catch (error) {
       if (error instanceof AuthRefusal) throw error; // authorization is left to the server
       const found = this.#shown(error, mcpIdOf(body));
@@ -118,30 +122,35 @@ export class McpRoutes {
 
   async #perform(
     { method = '', params }: McpMessage,
-    id: string | number | null,
+    id: McpId,
+    revision: Revision,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
+    const { version } = this.parts;
+    const known = revision.answer(method, params, version);
+    if (known) return mcpResult(id, known);
     switch (method) {
-      case 'initialize':
-        return mcpResult(id, renderInitialized(params, this.parts.version));
-      case 'ping':
-        return mcpResult(id, {});
       case 'tools/list': {
         const scope = await authorize(request, 'assistants:search', {});
-        return mcpResult(id, await renderTools(scope, params, this.parts));
+        return mcpResult(id, revision.renderList(await renderTools(scope, params, this.parts), version));
       }
-      case 'tools/call':
-        return this.#call(id, params, request, reply);
-      default:
-        throw new McpError(CODE.methodNotFound, `Method "${method.slice(0, 100)}" not found`);
+      case 'tools/call': {
+        const render = (result: string): string => mcpResultText(id, revision.renderCall(result, version));
+        return this.#call(id, params, render, request, reply);
+      }
+      default: {
+        const found = `Method "${method.slice(0, 100)}" not found`;
+        throw new McpError(CODE.methodNotFound, found, undefined, revision.unknownStatus);
+      }
     }
   }
 
   /** Runs an assistant without a thread; a client that leaves ends the run. */
   async #call(
-    id: string | number | null,
+    id: McpId,
     params: JsonObject,
+    render: Shown['render'],
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
@@ -166,12 +175,12 @@ export class McpRoutes {
       submitted = await this.parts.runs.submit(asker, wanted, { kind: 'result', ended: resolve });
     } catch (error) {
       if (error instanceof PublicError && error.code === 'invalid')
-        return asJson(reply, mcpResultText(id, renderRefusal(error)));
+        return asJson(reply, render(renderRefusal(error)));
       throw error;
     }
     dropBody(request);
     const { run, stopReading } = submitted;
-    this.#show(reply, ended, { id, scope, runId: run.run_id, threadId: run.thread_id, stopReading });
+    this.#show(reply, ended, { id, render, scope, runId: run.run_id, threadId: run.thread_id, stopReading });
     return reply;
   }
 
@@ -179,17 +188,17 @@ export class McpRoutes {
   #show(
     reply: FastifyReply,
     ended: Promise<RunResult>,
-    { id, scope, runId, threadId, stopReading }: Shown,
+    { id, render, scope, runId, threadId, stopReading }: Shown,
   ): void {
-    const render = (result: RunResult): Promise<string> =>
+    const read = (result: RunResult): Promise<string> =>
       this.parts.sql.lookIfSmall(scope, async (mayBeLarge) =>
         mayBeLarge || result.body.length <= SMALL_BYTES
           ? inTurns(renderToolResult(result), leftOf(scope))
           : 'large',
       );
     const answer = ended
+      .then(read)
       .then(render)
-      .then((result) => mcpResultText(id, result))
       .catch((error: unknown) => JSON.stringify(this.#shown(error, id).body));
     this.#slow.send(reply, answer, () => {
       stopReading();
@@ -197,9 +206,8 @@ export class McpRoutes {
     });
   }
 
-  #shown(thrown: unknown, id: string | number | null): Answer {
-    if (thrown instanceof McpError)
-      return { status: thrown.code === CODE.parse ? 400 : statusOf(thrown), body: mcpError(id, thrown) };
+  #shown(thrown: unknown, id: McpId): Answer {
+    if (thrown instanceof McpError) return { status: statusOf(thrown), body: mcpError(id, thrown) };
     const shown = publicErrorOf(thrown);
     if (shown?.code === 'unavailable')
       this.parts.log.warn({ error: errorText(thrown) }, 'dependency unavailable for a request');
@@ -216,18 +224,8 @@ export class McpRoutes {
 }
 
 /** Requests that cannot be read are refused by HTTP as well; methods and parameters are not its matter. */
-function statusOf({ code }: McpError): number {
-  return code === CODE.invalidRequest ? 400 : 200;
-}
-
-/** @throws McpError for a revision that this server does not speak */
-function requireVersion({ headers }: FastifyRequest): void {
-  const given = headers['mcp-protocol-version'];
-  if (given === undefined || (typeof given === 'string' && isKnownVersion(given))) return;
-  throw new McpError(
-    CODE.invalidRequest,
-    `MCP-Protocol-Version "${String(given).slice(0, 40)}" is not supported`,
-  );
+function statusOf({ code, status }: McpError): number {
+  return status ?? (code === CODE.parse || code === CODE.invalidRequest ? 400 : 200);
 }
 
 /**

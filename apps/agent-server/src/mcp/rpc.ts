@@ -1,24 +1,49 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 
-/** Revisions of the protocol that this server speaks, newest first. */
-const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+/** Revisions with `initialize` that this server speaks, newest first. */
+export const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
-export function isKnownVersion(version: string): boolean {
+function isKnownVersion(version: string): boolean {
   return VERSIONS.some((known) => known === version);
+}
+
+export function serverInfo(version: string): JsonObject {
+  return { name: 'agentplane-agent-server', version };
+}
+
+/** Differences between the revisions on the wire; tools and calls are the same. */
+export interface Revision {
+  /** The result of a method that needs nothing of the agent; undefined for other methods. */
+  readonly answer: (method: string, params: JsonObject, serverVersion: string) => JsonObject | undefined;
+  readonly renderList: (result: JsonObject, serverVersion: string) => JsonObject;
+  /** The same for a result that is JSON text already. */
+  readonly renderCall: (result: string, serverVersion: string) => string;
+  /** HTTP status for methods that do not exist. */
+  readonly unknownStatus: number;
 }
 
 /**
  * The answer to `initialize`: the client's revision when it is known, else the newest, which the client may
  * refuse.
  */
-export function renderInitialized(params: JsonObject, serverVersion: string): JsonObject {
-  const { protocolVersion: wanted } = params;
+function renderInitialized({ protocolVersion: wanted }: JsonObject, serverVersion: string): JsonObject {
   return {
     protocolVersion: typeof wanted === 'string' && isKnownVersion(wanted) ? wanted : VERSIONS[0],
     capabilities: { tools: { listChanged: false } },
-    serverInfo: { name: 'agentplane-agent-server', version: serverVersion },
+    serverInfo: serverInfo(serverVersion),
   };
 }
+
+/** Revisions that begin with `initialize`. */
+export const INITIALIZED_REVISION: Revision = {
+  answer: (method, params, serverVersion) => {
+    if (method === 'initialize') return renderInitialized(params, serverVersion);
+    return method === 'ping' ? {} : undefined;
+  },
+  renderList: (result) => result,
+  renderCall: (result) => result,
+  unknownStatus: 200,
+};
 
 /** An error of JSON-RPC, as the client of the Model Context Protocol sees it. */
 export class McpError extends Error {
@@ -28,6 +53,8 @@ export class McpError extends Error {
     readonly code: number,
     message: string,
     readonly data?: JsonObject,
+    /** HTTP status, where it is not that of the code. */
+    readonly status?: number,
   ) {
     super(message);
   }
@@ -39,9 +66,11 @@ export const CODE = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
 } as const;
 
-type McpId = string | number | null;
+export type McpId = string | number | null;
 
 export interface McpMessage {
   /** Undefined for notifications and answers, which get none. */
