@@ -77,7 +77,9 @@ describe('an error of the protocol', () => {
     ['another version of JSON-RPC', { ...oldSend(hi), jsonrpc: '1.0' }, -32600, 1],
     ['a method that is no text', { ...oldSend(hi), method: 5 }, -32600, 1],
     ['no method', { jsonrpc: '2.0', id: 'x' }, -32600, 'x'],
-    ['no id', { jsonrpc: '2.0', method: 'tasks/get', params: {} }, -32600, null],
+    ['no id', { jsonrpc: '2.0', method: 'tasks/get', params: { id: NOBODYS } }, -32600, null],
+    ['no id and an unknown method', { jsonrpc: '2.0', method: 'tasks/dance' }, -32601, null],
+    ['no id and no params', { jsonrpc: '2.0', method: 'tasks/get', params: {} }, -32602, null],
     ['an id with a fraction', { ...oldSend(hi), id: 1.5 }, -32600, null],
     ['an id that is a list', { ...oldSend(hi), id: [1] }, -32600, null],
     ['an id beyond exact numbers', '{"jsonrpc":"2.0","id":12345678901234567890,"method":"x"}', -32600, null],
@@ -107,7 +109,12 @@ describe('an error of the protocol', () => {
     ['data that set messages', oldSend([{ kind: 'data', data: { messages: [] } }]), -32602, 1],
     ['data that steer', oldSend([{ kind: 'data', data: { __steer: 1 } }]), -32602, 1],
     ['a member __proto__', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"__proto__":{}}}', -32602, null],
-    ['data that the graph does not take', oldSend([{ kind: 'data', data: { config: {} } }]), -32602, 1],
+    [
+      'a member by both of its names',
+      request('GetTask', { id: NOBODYS, historyLength: 1, history_length: 1 }),
+      -32602,
+      1,
+    ],
     ['a part with text and data', newSend([{ text: 'a', data: {} }]), -32602, 1],
     ['a part of the other wire', newSend([{ kind: 'text' }]), -32602, 1],
     ['a tenant', request('SendMessage', { ...new_([{ text: 'a' }]), tenant: 'x' }), -32602, 1],
@@ -129,8 +136,17 @@ describe('an error of the protocol', () => {
     ],
     ['the extended card of 1.0', request('GetExtendedAgentCard', {}), -32004, 1],
     ['the extended card of 0.3', request('agent/getAuthenticatedExtendedCard', {}), -32007, 1],
-    ['a file', oldSend([{ kind: 'file', file: { uri: 'http://127.0.0.1/' } }]), -32005, 1],
-    ['a file of 1.0', newSend([{ url: 'http://127.0.0.1/' }]), -32005, 1],
+    [
+      'a file on a private address',
+      oldSend([{ kind: 'file', file: { uri: 'http://127.0.0.1/' } }]),
+      -32602,
+      1,
+    ],
+    ['a file of 1.0 on a private address', newSend([{ url: 'http://127.0.0.1/' }]), -32602, 1],
+    ['a file of the disk', newSend([{ url: 'file:///etc/passwd' }]), -32602, 1],
+    ['a file whose address holds a name', newSend([{ url: 'https://a:b@example.com/' }]), -32602, 1],
+    ['a file without content', oldSend([{ kind: 'file', file: { name: 'x' } }]), -32602, 1],
+    ['a file that is no base64', newSend([{ raw: 'not base64!' }]), -32602, 1],
     [
       'output that is no text',
       request('message/send', { ...old(hi), configuration: { acceptedOutputModes: ['image/png'] } }),
@@ -275,6 +291,59 @@ describe('a task', () => {
     ]);
   });
 
+  interface Heard {
+    readonly id: string;
+    readonly content: unknown;
+  }
+  const heard = async (parts: unknown, more?: object): Promise<{ heard: Heard; task: Json }> => {
+    const { body } = await call(oldSend(parts, more), { agent: 'mirror' });
+    const task = body['result'] as { artifacts: { parts: { text: string }[] }[] } & Json;
+    return { heard: JSON.parse(task.artifacts[0]?.parts[0]?.text ?? '') as Heard, task };
+  };
+
+  it('keeps the id of its message, but not twice on a thread', async () => {
+    const contextId = 'ids';
+    const first = await heard(hi, { messageId: 'mine', contextId });
+    expect(first.heard).toEqual({ id: 'mine', content: 'hi' });
+    const second = await heard(hi, { messageId: 'mine', contextId });
+    expect(second.heard.id).not.toBe('mine');
+    expect(second.task).toMatchObject({ history: [{ messageId: 'mine' }, {}] });
+  });
+
+  it('keeps data that the input of its graph does not have', async () => {
+    const data = { config: { a: 1 }, city: 'Rome' };
+    const { heard: message, task } = await heard([...hi, { kind: 'data', data }]);
+    const content = [
+      { type: 'text', text: 'hi' },
+      { type: 'text', text: JSON.stringify(data) },
+    ];
+    expect(message.content).toEqual(content);
+    expect(task).toMatchObject({ history: [{ parts: [...hi, { kind: 'data', data }] }, {}] });
+  });
+
+  it('passes files on, and answers with those of its agent', async () => {
+    const file = { bytes: 'aGVsbG8=', mimeType: 'image/png', name: 'a.png' };
+    const link = { uri: 'https://1.1.1.1/report.pdf', mimeType: 'application/pdf' };
+    const parts = [...hi, { kind: 'file', file }, { kind: 'file', file: link }];
+    const { heard: message, task } = await heard(parts);
+    expect(message.content).toMatchObject([
+      { type: 'text', text: 'hi' },
+      { type: 'image', source_type: 'base64', data: 'aGVsbG8=', mime_type: 'image/png' },
+      { type: 'file', source_type: 'url', url: link.uri, mime_type: 'application/pdf' },
+    ]);
+    const drawn = { kind: 'file', file: { bytes: 'aGk=', mimeType: 'image/png' } };
+    expect(task).toMatchObject({
+      artifacts: [{ parts: [{ kind: 'text' }, drawn] }],
+      history: [{ parts }, { parts: [{ kind: 'text' }, drawn] }],
+    });
+    const raw = { raw: 'aGk=', mediaType: 'image/png' };
+    const sent = newSend([{ raw: file.bytes, mediaType: file.mimeType, filename: file.name }]);
+    const { body } = await call(sent, { agent: 'mirror' });
+    expect(body['result']).toMatchObject({ task: { artifacts: [{ parts: [{}, raw] }] } });
+    const { text } = await call(request('message/stream', old(parts)), { agent: 'mirror' });
+    expect(text).toContain('"bytes":"aGk="');
+  });
+
   it('refuses more messages during its work, and ends once', async () => {
     const params = { ...old(hi), configuration: { blocking: false } };
     const { body } = await call(request('message/send', params), { agent: 'slow' });
@@ -325,6 +394,31 @@ describe('a task', () => {
     expect(events.filter(({ result }) => (result as Json)['final'] === true)).toHaveLength(1);
     const refused = await call(request('message/stream', old([])));
     expect([refused.status, refused.type]).toEqual([200, 'application/json; charset=utf-8']);
+  });
+
+  it.each([
+    ['message/stream', old([]), -32602],
+    ['tasks/resubscribe', { id: NOBODYS }, -32001],
+    ['SendStreamingMessage', new_([]), -32602],
+    ['SubscribeToTask', { id: NOBODYS }, -32001],
+  ])('shows an error of %s as an event to a client of events', async (method, params, code) => {
+    const headers = { accept: 'text/event-stream' };
+    const { status, type, text } = await call(request(method, params, 's'), { headers });
+    expect([status, type]).toEqual([200, 'text/event-stream; charset=utf-8']);
+    expect(JSON.parse(text.slice('data: '.length))).toMatchObject({ id: 's', error: { code } });
+  });
+
+  it('takes parameters of 1.0 by the names of the definition of the protocol', async () => {
+    const message = { message_id: 'm', role: 'ROLE_USER', parts: [{ text: 'hi', media_type: 'text/plain' }] };
+    const configuration = { history_length: 0, return_immediately: false };
+    const { body } = await call(request('SendMessage', { message, configuration }));
+    const { task } = body['result'] as { task: { id: string; history?: unknown } };
+    expect(task).toMatchObject({ status: { state: 'TASK_STATE_COMPLETED' } });
+    expect(task.history).toBeUndefined();
+    const one = await call(request('GetTask', { id: task.id, history_length: 1 }));
+    expect(one.body['result']).toMatchObject({ history: [{ role: 'ROLE_AGENT' }] });
+    const list = { context_id: 'x', page_size: 1, status_timestamp_after: '2026-01-01T00:00:00Z' };
+    expect((await call(request('ListTasks', list))).body['result']).toMatchObject({ pageSize: 1 });
   });
 
   it('comes to its end when the reader of its stream leaves', async () => {
@@ -412,7 +506,7 @@ describe('an agent card', () => {
       preferredTransport: 'JSONRPC',
       url,
       capabilities: { streaming: true, pushNotifications: false },
-      defaultInputModes: ['text/plain', 'application/json'],
+      defaultInputModes: expect.arrayContaining(['text/plain', 'application/json', 'image/png']) as unknown,
       skills: [{ id: 'echo' }],
       supportedInterfaces: [
         { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },

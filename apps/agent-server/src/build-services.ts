@@ -3,6 +3,7 @@ import type { ThreadTtlSettings, WebhookSettings } from '#lib/graph-configuratio
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { Agents } from './a2a/agents.js';
+import { requireFileHosts } from './a2a/file-hosts.js';
 import { ContextThreads, Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
@@ -189,7 +190,15 @@ export function buildServices(parts: ServiceParts): Services {
     outputs,
     state,
     agents: new Agents(assistants, hosts),
-    tasks: new Tasks({ sql, runs, outputs, states: state, contexts: new ContextThreads(sql), clock }),
+    tasks: new Tasks({
+      sql,
+      runs,
+      outputs,
+      states: state,
+      contexts: new ContextThreads(sql),
+      requireHosts: (given) => requireFileHosts(given, webhooks.guard, clock),
+      clock,
+    }),
   };
 }
 

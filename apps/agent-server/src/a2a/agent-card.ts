@@ -127,7 +127,7 @@ export interface CardOptions {
   readonly security: CardSecurity | undefined;
 }
 
-const INPUT_MODES = ['text/plain', 'application/json'];
+const INPUT_MODES = ['text/plain', 'application/json', 'application/octet-stream', 'image/png', 'image/jpeg'];
 const OUTPUT_MODES = ['text/plain', 'application/json'];
 
 function skillsOf({ assistant, description }: Agent): readonly JsonObject[] {

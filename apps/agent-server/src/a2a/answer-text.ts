@@ -8,6 +8,8 @@ import {
   type JsonSpan,
   type JsonWalk,
 } from '#lib/json';
+import { fileOfBlock, type FilePart } from './files.js';
+import type { AnswerContent } from './task.js';
 
 /** Content of a message: text, or blocks of which some are text. */
 export function contentText(content: unknown): string {
@@ -20,6 +22,10 @@ export function contentText(content: unknown): string {
         : '',
     )
     .join('');
+}
+
+function filesIn(content: unknown): readonly FilePart[] {
+  return Array.isArray(content) ? content.flatMap((block) => fileOfBlock(block) ?? []) : [];
 }
 
 const MODEL_KINDS: ReadonlySet<unknown> = new Set(['ai', 'assistant', 'AIMessageChunk']);
@@ -113,7 +119,7 @@ export interface AnswerText {
   /** True when the state has a list of messages. */
   readonly hasMessages: boolean;
   /** Undefined when there is no answer. */
-  readonly text: string | undefined;
+  readonly answer: AnswerContent | undefined;
   /** True when the message that the run was given is among them. */
   readonly hasInput: boolean;
 }
@@ -134,13 +140,15 @@ export function* answerText(
   earlier = NONE_EARLIER,
 ): JsonWalk<AnswerText> {
   const { hasMessages, content, hasInput } = yield* answerIn(values, from, inputId, earlier);
-  if (!content) return { hasMessages, text: undefined, hasInput };
+  if (!content) return { hasMessages, answer: undefined, hasInput };
   const length = content.end - content.start;
   if (length > MAX_ANSWER_CHARS)
     throw new PublicError(
       'too_large',
       `The answer has ${length} characters, and ${MAX_ANSWER_CHARS} is the most here; read the state of the thread`,
     );
-  const text = contentText(parseShort(values.slice(content.start, content.end), MAX_ANSWER_CHARS));
-  return { hasMessages, text: text === '' ? undefined : text, hasInput };
+  const given = parseShort(values.slice(content.start, content.end), MAX_ANSWER_CHARS);
+  const text = contentText(given);
+  const files = filesIn(given);
+  return { hasMessages, answer: text === '' && files.length === 0 ? undefined : { text, files }, hasInput };
 }

@@ -1,9 +1,12 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, parseShort } from '#lib/json';
 import type { TaskRun } from '../store/row/task-run.js';
 import { contentText } from './answer-text.js';
+import { fileOfBlock } from './files.js';
 import { questionsOf } from './graph-request.js';
 import {
+  type AnswerContent,
   answerArtifact,
+  answerParts,
   type Message,
   type Part,
   stateOfRun,
@@ -23,7 +26,12 @@ export interface TaskMarks {
   readonly message: JsonObject;
   /** Metadata of the request. */
   readonly metadata?: JsonObject;
+  /** Places of the message's content that hold data as JSON text. */
+  readonly data_blocks?: readonly number[];
 }
+
+/** Inputs above 1 MiB are not read for a history. */
+const MAX_DATA_CHARS = 1024 * 1024;
 
 export function nameOf({ taskId, threadId, marks }: TaskRun): TaskName {
   const { context_id: contextId } = marks;
@@ -42,22 +50,26 @@ function inputMessage(input: unknown): JsonObject | undefined {
   return isJsonObject(first) ? first : undefined;
 }
 
-function textPartsOf(content: unknown): Part[] {
+/** @param dataAt places of blocks that hold data as JSON text */
+function contentParts(content: unknown, dataAt: readonly unknown[]): Part[] {
   const blocks: unknown[] = Array.isArray(content) ? content : [content];
-  return blocks.map((block) => ({
-    kind: 'text',
-    text: typeof block === 'string' ? block : contentText([block]),
-  }));
+  return blocks.map((block, at): Part => {
+    const file = fileOfBlock(block);
+    if (file) return file;
+    const text = typeof block === 'string' ? block : contentText([block]);
+    const data = dataAt.includes(at) ? parseShort(text, MAX_DATA_CHARS) : undefined;
+    return isJsonObject(data) ? { kind: 'data', data } : { kind: 'text', text };
+  });
 }
 
 /** The parts that a run was given, read from its input. */
-function givenParts({ input, command }: Kwargs): Part[] {
+function givenParts({ input, command }: Kwargs, dataAt: readonly unknown[]): Part[] {
   if (command) return [partOf(command.resume)];
   const message = inputMessage(input);
   const { messages: _, ...data } = isJsonObject(input) ? input : {};
   const hasData = message === undefined || Object.keys(data).length > 0;
   return [
-    ...(message ? textPartsOf(message['content']) : []),
+    ...(message ? contentParts(message['content'], dataAt) : []),
     ...(hasData ? [{ kind: 'data', data } as const] : []),
   ];
 }
@@ -72,15 +84,20 @@ function userMessages(run: TaskRun): Message[] {
   if (!run.kwargs) return [];
   const head = isJsonObject(run.marks['message']) ? run.marks['message'] : {};
   const { id: taskId, contextId } = nameOf(run);
-  const parts = givenParts(run.kwargs);
+  const { data_blocks: dataAt } = run.marks;
+  const parts = givenParts(run.kwargs, Array.isArray(dataAt) ? dataAt : []);
   return [{ messageId: run.runId, ...head, role: 'user', parts, contextId, taskId }];
 }
 
 /** Parts of the agent's message with a status. */
-function statusParts(state: TaskStatus['state'], run: TaskRun, answer: string | undefined): readonly Part[] {
+function statusParts(
+  state: TaskStatus['state'],
+  run: TaskRun,
+  answer: AnswerContent | undefined,
+): readonly Part[] {
   switch (state) {
     case 'completed':
-      return answer === undefined ? [] : [{ kind: 'text', text: answer }];
+      return answer === undefined ? [] : answerParts(answer);
     case 'input-required':
       return questionParts(run.interrupts);
     case 'failed':
@@ -101,7 +118,13 @@ function questionParts(interrupts: JsonObject): readonly Part[] {
   const texts = questions.flatMap(({ value }): Part[] =>
     typeof value === 'string' ? [{ kind: 'text', text: value }] : [],
   );
-  const data = { interrupts: questions.map(({ id, value }) => ({ ...(id ? { id } : {}), value })) };
+  const data = {
+    interrupts: questions.map(({ id, value, responseSchema }) => ({
+      ...(id ? { id } : {}),
+      value,
+      ...(responseSchema ? { response_schema: responseSchema } : {}),
+    })),
+  };
   return [
     ...(texts.length > 0 ? texts : [{ kind: 'text', text: 'The agent asks for input' } as const]),
     ...(questions.length > 0 ? [{ kind: 'data', data } as const] : []),
@@ -113,7 +136,7 @@ function questionParts(interrupts: JsonObject): readonly Part[] {
  * @param runs of the task, oldest first, at least one
  * @param answer of the newest of them
  */
-export function buildTask(runs: readonly [TaskRun, ...TaskRun[]], answer: string | undefined): Task {
+export function buildTask(runs: readonly [TaskRun, ...TaskRun[]], answer: AnswerContent | undefined): Task {
   const run = runs.at(-1) ?? runs[0];
   const name = nameOf(run);
   const state = stateOfRun(run);

@@ -58,7 +58,8 @@ export function invalidParam(field: string, description: string): A2aError {
 export type RpcId = string | number | null;
 
 export interface RpcRequest {
-  readonly id: RpcId;
+  /** False for a request that no answer would belong to; its method and parameters are judged first. */
+  readonly hasId: boolean;
   readonly method: string;
   readonly params: unknown;
 }
@@ -87,9 +88,14 @@ export function parseEnvelope(body: unknown): RpcRequest {
   if (!isJsonObject(body)) throw invalid('the body must be a JSON object');
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== '2.0') throw invalid('jsonrpc must be "2.0"');
-  if (!isId(id)) throw invalid(`id must be a text of at most ${MAX_ID_CHARS} characters, an integer or null`);
+  if (id !== undefined && !isId(id))
+    throw invalid(`id must be a text of at most ${MAX_ID_CHARS} characters, an integer or null`);
   if (typeof method !== 'string' || method === '') throw invalid('method must be a text');
-  return { id, method, params };
+  return { hasId: id !== undefined, method, params };
+}
+
+export function missingId(): A2aError {
+  return invalid('id is missing');
 }
 
 function invalid(found: string): A2aError {

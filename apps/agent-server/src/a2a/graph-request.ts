@@ -1,39 +1,61 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { A2aError, invalidParam } from './envelope.js';
 import type { Agent } from './agents.js';
+import { blockOfFile } from './files.js';
 import type { Part } from './task.js';
 
 /** `__` steers LangGraph and objects themselves. */
 const RESERVED = /^__/;
 
-type Content = string | readonly { readonly type: 'text'; readonly text: string }[];
-
-/** One text as it is, several as blocks, so that their borders stay. */
-function contentOf(texts: readonly string[]): Content {
-  return texts.length === 1 ? (texts[0] ?? '') : texts.map((text) => ({ type: 'text', text }));
+/** One text as it is, other parts as blocks, so that their borders stay. */
+function contentOf(parts: readonly Part[]): string | readonly JsonObject[] {
+  const [first] = parts;
+  if (parts.length === 1 && first?.kind === 'text') return first.text;
+  return parts.map((part): JsonObject => {
+    if (part.kind === 'file') return blockOfFile(part);
+    return { type: 'text', text: part.kind === 'text' ? part.text : JSON.stringify(part.data) };
+  });
 }
 
 function textsOf(parts: readonly Part[]): string[] {
   return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
 }
 
+/** Parts of a message as a graph gets them. */
+interface Sorted {
+  /** Members of the graph's input. */
+  readonly members: JsonObject;
+  /** Parts that make its message; data among them are not part of the input. */
+  readonly said: readonly Part[];
+}
+
 /**
- * The data of a message as members of a graph's input: never `messages`, and only members that the graph
- * accepts.
+ * Data become members of a graph's input: never `messages`, and only members that the graph accepts. The other
+ * members stay in the message, where the graph can read them.
  */
-function membersOf(parts: readonly Part[], { inputKeys }: Agent): JsonObject {
+function sorted(parts: readonly Part[], { inputKeys }: Agent): Sorted {
   const members = new Map<string, unknown>();
-  parts.forEach((part, at) => {
-    for (const [key, value] of part.kind === 'data' ? Object.entries(part.data) : []) {
+  const said = parts.flatMap((part, at): readonly Part[] => {
+    if (part.kind !== 'data') return [part];
+    const others = Object.entries(part.data).filter(([key, value]) => {
       const field = `message.parts[${at}].data.${key}`;
       if (key === 'messages') throw invalidParam(field, 'cannot be set by data; send text parts');
       if (RESERVED.test(key)) throw invalidParam(field, 'is reserved; use another name');
-      if (inputKeys && !inputKeys.has(key)) throw invalidParam(field, 'is no part of the input of the agent');
+      if (inputKeys && !inputKeys.has(key)) return true;
       if (members.has(key)) throw invalidParam(field, 'comes twice; send it in one part');
       members.set(key, value);
-    }
+      return false;
+    });
+    return others.length === 0 ? [] : [{ kind: 'data', data: Object.fromEntries(others) }];
   });
-  return Object.fromEntries(members);
+  return { members: Object.fromEntries(members), said };
+}
+
+/** The input of a graph, and what only its message can tell. */
+export interface GraphInput {
+  readonly input: JsonObject;
+  /** Places of the message's content that hold data as JSON text. */
+  readonly dataBlocks: readonly number[];
 }
 
 /**
@@ -41,17 +63,20 @@ function membersOf(parts: readonly Part[], { inputKeys }: Agent): JsonObject {
  * @param inputId id of the human message in the graph's state
  * @throws A2aError `invalidParams`
  */
-export function graphInputOf(parts: readonly Part[], inputId: string, agent: Agent): JsonObject {
-  const texts = textsOf(parts);
-  const members = membersOf(parts, agent);
-  if (texts.length === 0) return members;
-  return { ...members, messages: [{ role: 'user', content: contentOf(texts), id: inputId }] };
+export function graphInputOf(parts: readonly Part[], inputId: string, agent: Agent): GraphInput {
+  const { members, said } = sorted(parts, agent);
+  const dataBlocks = said.flatMap(({ kind }, at) => (kind === 'data' ? [at] : []));
+  if (said.length === 0) return { input: members, dataBlocks };
+  const message = { role: 'user', content: contentOf(said), id: inputId };
+  return { input: { ...members, messages: [message] }, dataBlocks };
 }
 
 /** A question that a graph has stopped for. */
 export interface Question {
   readonly id: string | undefined;
   readonly value: unknown;
+  /** JSON Schema of the answer that the graph wants; undefined when it says none. */
+  readonly responseSchema?: JsonObject;
 }
 
 /** The questions of a thread, by the task that asks. */
@@ -59,7 +84,11 @@ export function questionsOf(interrupts: JsonObject): readonly Question[] {
   return Object.values(interrupts)
     .flatMap((of): unknown[] => (Array.isArray(of) ? of : []))
     .filter(isJsonObject)
-    .map(({ id, value }) => ({ id: typeof id === 'string' ? id : undefined, value }));
+    .map(({ id, value, response_schema: schema }) => ({
+      id: typeof id === 'string' ? id : undefined,
+      value,
+      ...(isJsonObject(schema) ? { responseSchema: schema } : {}),
+    }));
 }
 
 /**
@@ -69,7 +98,7 @@ export function questionsOf(interrupts: JsonObject): readonly Question[] {
  */
 export function resumeOf(parts: readonly Part[], questions: readonly Question[]): unknown {
   const [first] = parts;
-  if (parts.length !== 1 && parts.some((part) => part.kind === 'data'))
+  if (parts.some(({ kind }) => kind === 'file' || (kind === 'data' && parts.length !== 1)))
     throw invalidParam('message.parts', 'must be one data part, or text parts alone, to answer a question');
   if (first?.kind === 'data') {
     const { resume, ...rest } = first.data;

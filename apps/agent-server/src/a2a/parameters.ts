@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { parseWebhookUrl } from '#lib/outbound';
 import { MAX_NAMES } from '../run/requested-run.js';
 import { A2aError, invalidParam, type Violation } from './envelope.js';
+import { withJsonNames } from './proto-names.js';
 import { isTaskState, type MessageHead, type Part } from './task.js';
 
 /** A message that a client sends. */
@@ -76,16 +78,73 @@ const parts = <T extends z.ZodType>(part: T) =>
     .min(1, 'must have at least one part')
     .max(MAX_PARTS, `must not have more than ${MAX_PARTS} parts`);
 
+const base64 = z
+  .string()
+  .regex(/^[A-Za-z0-9+/_-]+={0,2}$/, 'must be base64')
+  .transform((given) => given.replaceAll('-', '+').replaceAll('_', '/'));
+/** An address that is passed on; the host is judged elsewhere. */
+const fileUrl = z
+  .string()
+  .max(2_048, 'must not be longer than 2048 characters')
+  .refine((given) => typeof parseWebhookUrl(given, '') !== 'string', {
+    error: 'must be an http or https URL without a user name',
+  });
+const fileNames = { name: optionalName, mimeType: optionalName };
+
 const part03 = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('text'), text: z.string() }),
   z.looseObject({ kind: z.literal('data'), data: record }),
+  z.looseObject({
+    kind: z.literal('file'),
+    file: z
+      .looseObject({ bytes: base64.optional(), uri: fileUrl.optional(), ...fileNames })
+      .refine(({ bytes, uri }) => hasOne(bytes, uri), 'must have exactly one of bytes and uri'),
+  }),
 ]);
 const part10 = z
-  .looseObject({ text: z.string().optional(), data: record.optional() })
+  .looseObject({
+    text: z.string().optional(),
+    data: record.optional(),
+    raw: base64.optional(),
+    url: fileUrl.optional(),
+    mediaType: optionalName,
+    filename: optionalName,
+  })
   .refine(
-    (given) => (given.text === undefined) !== (given.data === undefined),
-    'must have exactly one of text and data',
+    ({ text: said, data, raw, url }) => hasOne(said, data, raw, url),
+    'must have exactly one of text, data, raw and url',
   );
+
+function hasOne(...given: readonly unknown[]): boolean {
+  return given.filter((member) => member !== undefined).length === 1;
+}
+
+function partOf03(part: z.infer<typeof part03>): Part {
+  if (part.kind === 'text') return { kind: 'text', text: part.text };
+  if (part.kind === 'data') return { kind: 'data', data: part.data };
+  const { bytes, uri, mimeType, name: filename } = part.file;
+  return filePart(bytes, uri, mimeType, filename);
+}
+
+function partOf10({ text: said, data, raw, url, mediaType, filename }: z.infer<typeof part10>): Part {
+  if (said !== undefined) return { kind: 'text', text: said };
+  return data === undefined ? filePart(raw, url, mediaType, filename) : { kind: 'data', data };
+}
+
+function filePart(
+  bytes: string | undefined,
+  url: string | undefined,
+  mediaType: string | undefined,
+  filename: string | undefined,
+): Part {
+  return {
+    kind: 'file',
+    ...(bytes === undefined ? {} : { bytes }),
+    ...(url === undefined ? {} : { url }),
+    ...(mediaType === undefined ? {} : { mediaType }),
+    ...(filename === undefined ? {} : { name: filename }),
+  };
+}
 
 const configuration = {
   acceptedOutputModes: z.array(text).max(MAX_NAMES).nullish(),
@@ -155,17 +214,6 @@ function fieldOf(path: readonly PropertyKey[]): string {
     .slice(1);
 }
 
-/** Files are never taken, and never fetched. */
-function refuseFiles(given: unknown): void {
-  const message = isJsonObject(given) ? given['message'] : undefined;
-  const found = isJsonObject(message) ? message['parts'] : undefined;
-  const hasFile = (Array.isArray(found) ? found : []).some(
-    (part: unknown) => isJsonObject(part) && (part['kind'] === 'file' || 'raw' in part || 'url' in part),
-  );
-  if (hasFile)
-    throw new A2aError('contentTypeNotSupported', 'File parts are not supported; send text or data parts');
-}
-
 function refuseOutputModes(modes: readonly string[] | null | undefined): void {
   const isFine =
     !modes || modes.length === 0 || modes.some((mode) => /^(\*\/\*|text(\/(plain|\*))?)$/.test(mode));
@@ -203,15 +251,11 @@ function sentMessage({
 
 /** Parameters of `message/send` and `message/stream`. @throws A2aError */
 export function parseSend03(given: unknown): SendParameters {
-  refuseFiles(given);
   const { message, configuration: wanted, metadata } = parse(send03, given);
   refusePush(wanted?.pushNotificationConfig);
   refuseOutputModes(wanted?.acceptedOutputModes);
-  const taken = message.parts.map((part): Part =>
-    part.kind === 'text' ? { kind: 'text', text: part.text } : { kind: 'data', data: part.data },
-  );
   return {
-    message: sentMessage({ ...message, parts: taken }),
+    message: sentMessage({ ...message, parts: message.parts.map(partOf03) }),
     metadata: metadata ?? undefined,
     isBlocking: wanted?.blocking ?? true,
     historyLength: wanted?.historyLength,
@@ -220,15 +264,11 @@ export function parseSend03(given: unknown): SendParameters {
 
 /** Parameters of `SendMessage` and `SendStreamingMessage`. @throws A2aError */
 export function parseSend10(given: unknown): SendParameters {
-  refuseFiles(given);
-  const { message, configuration: wanted, metadata } = parse(send10, given);
+  const { message, configuration: wanted, metadata } = parse(send10, withJsonNames(given));
   refusePush(wanted?.taskPushNotificationConfig);
   refuseOutputModes(wanted?.acceptedOutputModes);
-  const taken = message.parts.map((part): Part =>
-    part.text === undefined ? { kind: 'data', data: part.data ?? {} } : { kind: 'text', text: part.text },
-  );
   return {
-    message: sentMessage({ ...message, parts: taken }),
+    message: sentMessage({ ...message, parts: message.parts.map(partOf10) }),
     metadata: metadata ?? undefined,
     isBlocking: !(wanted?.returnImmediately ?? false),
     historyLength: wanted?.historyLength,
@@ -237,13 +277,13 @@ export function parseSend10(given: unknown): SendParameters {
 
 /** Parameters of every method that names one task. @throws A2aError */
 export function parseTask(given: unknown): TaskParameters {
-  const { id, contextId, historyLength: length } = parse(task, given);
+  const { id, contextId, historyLength: length } = parse(task, withJsonNames(given));
   return { id, contextId, historyLength: length };
 }
 
 /** Parameters of `ListTasks`. @throws A2aError */
 export function parseList(given: unknown): ListParameters {
-  const found = parse(list, given);
+  const found = parse(list, withJsonNames(given));
   return {
     contextId: found.contextId,
     state: stateOf(found.status),

@@ -4,7 +4,7 @@ import type { LoggedEvent } from '../log/logged-event.js';
 import type { OutputReader, Reading } from '../run/run-reading.js';
 import { A2aError } from './envelope.js';
 import { contentText, isOfModel } from './answer-text.js';
-import { answerArtifact, type Task, type TaskEvent } from './task.js';
+import { type AnswerContent, answerArtifact, type Task, type TaskEvent } from './task.js';
 
 /** Larger pieces of an answer come at its end, with the stored text: every reader would parse them. */
 const MAX_TOKEN_BYTES = 1024 * 1024;
@@ -93,7 +93,7 @@ export class TaskStream implements OutputReader {
     if (text === '') return;
     const isSame = this.#messageId !== undefined && this.#messageId === message['id'];
     this.#messageId = message['id'] ?? this.#messageId;
-    this.#emitText(text, isSame && this.#sent !== undefined, false);
+    this.#emitAnswer({ text, files: [] }, isSame && this.#sent !== undefined, false);
   }
 
   async #finish(): Promise<void> {
@@ -103,10 +103,11 @@ export class TaskStream implements OutputReader {
       if (task.status.state === 'submitted' || task.status.state === 'working')
         throw new A2aError('internal', 'What comes next in this output is no longer kept; subscribe again');
       const [artifact] = task.artifacts;
-      const [part] = artifact?.parts ?? [];
-      if (part?.kind === 'text') {
-        const isSent = part.text === this.#sent;
-        this.#emitText(isSent ? '' : part.text, isSent, true);
+      if (artifact) {
+        const text = artifact.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('');
+        const files = artifact.parts.filter((part) => part.kind === 'file');
+        const isSent = text === this.#sent;
+        this.#emitAnswer({ text: isSent ? '' : text, files }, isSent, true);
       }
       this.#emitStatus(task.status, true);
       this.parts.ended();
@@ -115,11 +116,11 @@ export class TaskStream implements OutputReader {
     }
   }
 
-  #emitText(text: string, isAppended: boolean, isLastChunk: boolean): void {
+  #emitAnswer(answer: AnswerContent, isAppended: boolean, isLastChunk: boolean): void {
     if (!this.#task) return;
-    this.#sent = isAppended ? (this.#sent ?? '') + text : text;
+    this.#sent = isAppended ? (this.#sent ?? '') + answer.text : answer.text;
     const { id, contextId } = this.#task;
-    const artifact = answerArtifact(id, text);
+    const artifact = answerArtifact(id, answer);
     this.parts.emit({ kind: 'artifact', of: { id, contextId }, artifact, isAppended, isLastChunk });
   }
 

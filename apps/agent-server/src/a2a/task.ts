@@ -1,5 +1,6 @@
 import type { JsonObject } from '#lib/json';
 import type { RunStatus } from '../store/row/run-row.js';
+import type { FilePart } from './files.js';
 
 /** Task state by the status of a run; a finished one that waits for input is `input-required`. */
 const OF_STATUS: Readonly<Record<RunStatus, TaskState>> = {
@@ -50,7 +51,15 @@ type TaskState = 'submitted' | 'working' | 'input-required' | 'completed' | 'can
 
 /** A piece of a message or of an artifact. */
 export type Part =
-  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'data'; readonly data: JsonObject };
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'data'; readonly data: JsonObject }
+  | FilePart;
+
+/** Content of the message that answers. */
+export interface AnswerContent {
+  readonly text: string;
+  readonly files: readonly FilePart[];
+}
 
 /** Fields of a message beside its parts. */
 export interface MessageHead {
@@ -115,6 +124,11 @@ export function isTerminal(state: TaskState): boolean {
 }
 
 /** The one artifact of a task: the answer of the agent. */
-export function answerArtifact(taskId: string, text: string): Artifact {
-  return { artifactId: `${taskId}-answer`, name: 'answer', parts: [{ kind: 'text', text }] };
+export function answerArtifact(taskId: string, { text, files }: AnswerContent): Artifact {
+  return { artifactId: `${taskId}-answer`, name: 'answer', parts: answerParts({ text, files }) };
+}
+
+/** Parts of an answer: its text, which only an answer of files alone lacks, and its files. */
+export function answerParts({ text, files }: AnswerContent): readonly Part[] {
+  return text === '' && files.length > 0 ? files : [{ kind: 'text', text }, ...files];
 }

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import {
   inTurns,
+  isJsonObject,
   type JsonObject,
   type JsonStep,
   type JsonWalk,
@@ -24,6 +25,7 @@ import {
   findInputId,
   findRunStart,
   getContextKey,
+  isMessageIdUsed,
   listTaskRuns,
 } from '../store/task/tasks.js';
 import { findSmallValues } from '../store/thread/threads.js';
@@ -34,7 +36,7 @@ import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
 import { A2aError, invalidParam, taskNotFound } from './envelope.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
 import type { SendParameters } from './parameters.js';
-import { isTerminal, stateOfRun, type Task } from './task.js';
+import { type AnswerContent, isTerminal, type Part, stateOfRun, type Task } from './task.js';
 
 /**
  * Threads of contexts. An id that a client made up leads to a separate thread for each owner, the same at
@@ -94,6 +96,8 @@ export interface TaskParts {
   readonly outputs: Pick<RunOutputs, 'read' | 'wait'>;
   readonly states: PastStates;
   readonly contexts: ContextThreads;
+  /** Refuses messages with files on hosts that may not be called. @throws A2aError `invalidParams` */
+  readonly requireHosts: (parts: readonly Part[]) => Promise<void>;
   readonly clock: Clock;
 }
 
@@ -201,6 +205,7 @@ export class Tasks {
     reader?: RunReader,
   ): Promise<Made> {
     const body: MutableJsonObject = { assistant_id: calledAs, metadata: { [TASK_KEY]: marks }, ...more };
+    await this.#requireNewId(body, threadId);
     const scope = await authorizeRun(body, threadId);
     const { metadata, ...left } = parseRequestedRun(body);
     const request: RequestedRun = {
@@ -210,6 +215,21 @@ export class Tasks {
     };
     const asker = { scope, threadId, fields, newThreadScope, ...(assistantScope ? { assistantScope } : {}) };
     return { submitted: await this.parts.runs.submit(asker, request, reader), request, scope };
+  }
+
+  /**
+   * A message keeps the id that its client gave it, unless the thread has one with that id: the graph would
+   * take it for another form of that one.
+   */
+  async #requireNewId(body: MutableJsonObject, threadId: string): Promise<void> {
+    const { input } = body;
+    const [message] = isJsonObject(input) && Array.isArray(input['messages']) ? input['messages'] : [];
+    if (!isJsonObject(message) || typeof message['id'] !== 'string') return;
+    if (!(await isMessageIdUsed(WORKER, this.parts.sql, threadId, message['id']))) return;
+    body['input'] = {
+      ...(input as JsonObject),
+      messages: [{ ...message, id: uuid7(this.parts.clock.now()) }],
+    };
   }
 
   async #plan(
@@ -228,17 +248,18 @@ export class Tasks {
       ? nameOf(newest).contextId
       : (message.contextId ?? uuid7(this.parts.clock.now()));
     const head = headOf(rest);
+    await this.parts.requireHosts(parts);
     if (!newest || !state || (isTerminal(state) && restartsTasks)) {
       const references = newest
         ? [...new Set([...(message.referenceTaskIds ?? []), newest.taskId])]
         : undefined;
+      const { input, dataBlocks } = graphInputOf(parts, message.messageId, agent);
       const marks = {
         context_id: contextId,
         message: { ...head, ...(references ? { referenceTaskIds: references } : {}) },
         ...(metadata ? { metadata } : {}),
+        ...(dataBlocks.length > 0 ? { data_blocks: dataBlocks } : {}),
       };
-      const inputId = uuid7(this.parts.clock.now());
-      const input = graphInputOf(parts, inputId, agent);
       const threadIds = newest
         ? ([newest.threadId] as const)
         : await this.parts.contexts.of(caller.owner, contextId);
@@ -327,7 +348,7 @@ export class Tasks {
   }
 
   /** Answer of the newest run of a task, as it is stored. */
-  async #answerOf(scope: Scope, runs: TaskRuns): Promise<string | undefined> {
+  async #answerOf(scope: Scope, runs: TaskRuns): Promise<AnswerContent | undefined> {
     const { sql } = this.parts;
     const run = runs.at(-1) ?? runs[0];
     if (run.status !== 'success' || (run.isWaiting && !run.isNewest)) return undefined;
@@ -338,12 +359,12 @@ export class Tasks {
         if (values === 'large') return values;
         return inTurns(answerAt(values.text, values.path, inputId, earlier), leftOf(scope));
       });
-    const { hasMessages, text, hasInput } = await read();
+    const { hasMessages, answer, hasInput } = await read();
     if (!hasMessages)
       throw new A2aError('invalidAgentResponse', 'The agent ended without "messages" in its state');
-    if (text === undefined || hasInput) return text;
+    if (answer === undefined || hasInput) return answer;
     const earlier = await this.#messagesBefore(scope, run);
-    return earlier && (await read(earlier)).text;
+    return earlier && (await read(earlier)).answer;
   }
 
   /** Undefined when they are not known any more: then none of the messages is known to be the run's. */
@@ -385,7 +406,7 @@ function* answerAt(
   const values = yield* valueAt(json, path);
   return values
     ? yield* answerText(json, inputId, values.start, earlier)
-    : { hasMessages: false, text: undefined, hasInput: false };
+    : { hasMessages: false, answer: undefined, hasInput: false };
 }
 
 function* messagesAt(json: string, path: readonly JsonStep[]): JsonWalk<EarlierMessages | undefined> {

@@ -1,10 +1,21 @@
 import type { JsonObject } from '#lib/json';
 import { parseSend03 } from './parameters.js';
-import type { Artifact, Message, Task, TaskEvent, TaskStatus } from './task.js';
+import type { Artifact, Message, Part, Task, TaskEvent, TaskStatus } from './task.js';
 import type { Wire } from './wire.js';
 
-function renderMessage(message: Message): JsonObject {
-  return { kind: 'message', ...message };
+function renderPart(part: Part): JsonObject {
+  if (part.kind !== 'file') return part;
+  const { bytes, url, mediaType: mimeType, name } = part;
+  const file = {
+    ...(bytes === undefined ? { uri: url } : { bytes }),
+    ...(mimeType ? { mimeType } : {}),
+    ...(name ? { name } : {}),
+  };
+  return { kind: 'file', file };
+}
+
+function renderMessage({ parts, ...message }: Message): JsonObject {
+  return { kind: 'message', ...message, parts: parts.map(renderPart) };
 }
 
 function renderStatus({ state, timestamp, message }: TaskStatus): JsonObject {
@@ -12,7 +23,7 @@ function renderStatus({ state, timestamp, message }: TaskStatus): JsonObject {
 }
 
 function renderArtifact({ artifactId, name, parts }: Artifact): JsonObject {
-  return { artifactId, name, parts };
+  return { artifactId, name, parts: parts.map(renderPart) };
 }
 
 function renderTask({ id, contextId, status, artifacts, history }: Task): JsonObject {

@@ -5,9 +5,14 @@ import type { Artifact, Message, Part, Task, TaskEvent, TaskStatus } from './tas
 import type { Wire } from './wire.js';
 
 function renderPart(part: Part): JsonObject {
-  return part.kind === 'text'
-    ? { text: part.text, mediaType: 'text/plain' }
-    : { data: part.data, mediaType: 'application/json' };
+  if (part.kind === 'text') return { text: part.text, mediaType: 'text/plain' };
+  if (part.kind === 'data') return { data: part.data, mediaType: 'application/json' };
+  const { bytes, url, mediaType, name: filename } = part;
+  return {
+    ...(bytes === undefined ? { url } : { raw: bytes }),
+    ...(mediaType ? { mediaType } : {}),
+    ...(filename ? { filename } : {}),
+  };
 }
 
 function renderMessage({ role, parts, ...rest }: Message): JsonObject {

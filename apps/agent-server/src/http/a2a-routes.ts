@@ -7,8 +7,15 @@ import type { Logger } from '#lib/telemetry';
 import { buildCard10, buildHybridCard, type CardSecurity } from '../a2a/agent-card.js';
 import type { Agent, Agents } from '../a2a/agents.js';
 import { withHistory } from '../a2a/build-task.js';
-import { a2aErrorOf, chooseMethod, renderError, renderResult, wireOfVersion } from '../a2a/choose-wire.js';
-import { A2aError, idOf, parseEnvelope, type RpcId } from '../a2a/envelope.js';
+import {
+  a2aErrorOf,
+  type ChosenMethod,
+  chooseMethod,
+  renderError,
+  renderResult,
+  wireOfVersion,
+} from '../a2a/choose-wire.js';
+import { A2aError, idOf, missingId, parseEnvelope, type RpcId } from '../a2a/envelope.js';
 import { requireTalk } from '../a2a/graph-request.js';
 import { parseList, parseTask } from '../a2a/parameters.js';
 import { renderTaskList } from '../a2a/task-list.js';
@@ -178,14 +185,17 @@ export class A2aRoutes {
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const id = idOf(request.body);
     let wire: Wire = WIRE_03;
+    let isStream = false;
     try {
       if (request.body === undefined) throw new A2aError('parse', 'The body is empty');
       // a client that names a version, known or not, knows errors as 1.0 has them
       if (versionOf(request)?.trim()) wire = WIRE_10;
       wire = wireOfVersion(versionOf(request));
-      const { method, params } = parseEnvelope(request.body);
+      const { hasId, method, params } = parseEnvelope(request.body);
       const chosen = chooseMethod(method);
       wire = chosen.wire;
+      isStream = chosen.operation === 'stream' || chosen.operation === 'subscribe';
+      if (!hasId) throw wrongParameters(chosen, params) ?? missingId();
       const caller = callerOf(request);
       const agent = await this.parts.agents.forTask(caller.calledAs, caller.assistantScope);
       requireTalk(agent);
@@ -193,7 +203,12 @@ export class A2aRoutes {
     } catch (thrown) {
       if (thrown instanceof AuthRefusal) throw thrown; // authorization is left to the server
       const error = this.#shown(thrown);
-      return reply.code(statusOf(error)).send(renderError(wire, id, error));
+      const status = statusOf(error);
+      const body = renderError(wire, id, error);
+      // clients of streams read errors as events, and take any other answer for a broken one
+      return isStream && status === 200 && acceptsEvents(request)
+        ? reply.type('text/event-stream; charset=utf-8').send(`data: ${JSON.stringify(body)}\n\n`)
+        : reply.code(status).send(body);
     }
   }
 
@@ -347,6 +362,22 @@ function callerOf(request: FastifyRequest): Caller & Required<Pick<Caller, 'assi
     authorizeRun: (body, threadId) => authorizeRun(request, body, threadId),
     authorizeRead: () => authorize(request, 'threads:read', { thread_id: undefined }),
   };
+}
+
+function acceptsEvents({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes('text/event-stream') === true;
+}
+
+/** The error of parameters that a method does not take; undefined when they are right. */
+function wrongParameters({ wire, operation }: ChosenMethod, params: unknown): unknown {
+  try {
+    if (operation === 'send' || operation === 'stream') wire.parseSend(params);
+    else if (operation === 'list') parseList(params);
+    else if (operation !== 'push' && operation !== 'extendedCard') parseTask(params);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 /** Errors of the protocol are answers; those of HTTP keep their status. */

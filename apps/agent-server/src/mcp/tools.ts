@@ -150,8 +150,8 @@ export function* renderToolResult({ body }: RunResult): JsonWalk<string> {
 /** @throws PublicError `too_large` */
 function* saidIn(body: string, isStructured: boolean): JsonWalk<string> {
   try {
-    const { text } = yield* answerText(body, undefined);
-    return text ?? wholeText(body, isStructured);
+    const { answer } = yield* answerText(body, undefined);
+    return answer?.text ? answer.text : wholeText(body, isStructured);
   } catch (error) {
     if (isStructured && error instanceof PublicError && error.code === 'too_large')
       return wholeText(body, isStructured);

@@ -337,6 +337,8 @@ function headersOf(settings: WebhookSettings): Record<string, string> {
 
 /** Builds the policy that admits webhooks and the sender that calls them. */
 export function buildWebhooks(parts: WebhookParts): {
+  /** Addresses that users may make the deployment call. */
+  readonly guard: AddressGuard;
   readonly policy: WebhookPolicy;
   readonly sender: WebhookSender;
 } {
@@ -349,6 +351,7 @@ export function buildWebhooks(parts: WebhookParts): {
   if (Object.keys(headers).length > 0 && !settings.allowedDomains)
     log.warn('webhooks.headers go to every URL that a caller names; set webhooks.url.allowed_domains');
   return {
+    guard,
     policy: new WebhookPolicy({ settings, guard, hasApp, clock }),
     sender: new WebhookSender({
       sql: database.sql,

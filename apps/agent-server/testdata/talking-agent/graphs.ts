@@ -127,6 +127,21 @@ export const restless = new StateGraph(MessagesAnnotation)
   .addEdge('say', END)
   .compile();
 
+/** Says what message it got, and draws something. */
+export const mirror = new StateGraph(MessagesAnnotation)
+  .addNode('say', ({ messages }): Said => {
+    const { id, content } = messages.at(-1) ?? {};
+    const drawn = { type: 'image', mimeType: 'image/png', data: 'aGk=' };
+    return {
+      messages: [
+        new AIMessage({ content: [{ type: 'text', text: JSON.stringify({ id, content }) }, drawn] }),
+      ],
+    };
+  })
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
 const Steps = Annotation.Root({ steps: Annotation<number> });
 
 /** Cannot talk: its state has no messages. */

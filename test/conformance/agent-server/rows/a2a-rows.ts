@@ -57,6 +57,10 @@ const CHECKS: Readonly<Record<string, (connect: Connect) => Promise<void>>> = {
     const task = await (await connect('failing')).send(say('x'));
     expect(task).toMatchObject({ state: 'failed', statusText: 'The agent failed to answer', text: '' });
   },
+  'says why a stream of a task cannot begin': async (connect) => {
+    const client = await connect('echo');
+    await expect(client.subscribe('01a2017a-7a97-7479-8f02-e1895e7b3c88')).rejects.toThrow(/Task not found/);
+  },
   'answers at once when asked to, streams to several readers, and cancels': async (connect) => {
     const client = await connect('asking');
     const { id } = await client.send({ ...say('x'), isBlocking: false });

@@ -117,6 +117,22 @@ export async function findInputId(scope: Scope, sql: Sql, runId: string): Promis
   return rows[0]?.id ?? undefined;
 }
 
+/** Returns true when a message of a task on this thread has the id. */
+export async function isMessageIdUsed(
+  scope: WorkerScope,
+  sql: Sql,
+  threadId: string,
+  messageId: string,
+): Promise<boolean> {
+  const { rows } = await sql.asWorker(scope, {
+    name: 'is-message-id-used',
+    text: `SELECT FROM agentplane.runs r WHERE r.thread_id = $1 AND r.metadata ? '${TASK_KEY}'
+      AND r.metadata -> '${TASK_KEY}' -> 'message' ->> 'messageId' = $2 LIMIT 1`,
+    values: [threadId, messageId],
+  });
+  return rows.length > 0;
+}
+
 /**
  * Start of a run: the checkpoint before its first one, null at the beginning of a thread; undefined when it
  * has none.
