@@ -47,6 +47,11 @@ const CALL_AGENT: RouteRequest = {
       ['message/send', { message: { ...message, taskId: ids.thread_run_id } }],
     ].map(([method, params]) => ({ jsonrpc: '2.0', id: 1, method, params })),
 };
+/** A run for a page, on this thread. */
+export function pageOf(threadId: string): object {
+  const messages = [{ id: 'attack', role: 'user', content: 'hello' }];
+  return { threadId, runId: 'run', state: {}, messages, tools: [], context: [] };
+}
 const CALL_TOOL: RouteRequest = {
   bodies: ({ ids }) => [
     {
@@ -87,6 +92,7 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /a2a/:assistant_id/.well-known/agent-card.json': NOTHING,
   'POST /a2a/:assistant_id': CALL_AGENT,
   'POST /mcp': CALL_TOOL,
+  'POST /ag-ui/:assistant_id': { bodies: ({ ids }) => [pageOf(ids.thread_id), pageOf('of a page')] },
   'POST /ui/:assistant_id': { bodies: () => [{ name: 'card' }] },
   'POST /assistants/count': EMPTY,
   'POST /assistants/search': EMPTY,

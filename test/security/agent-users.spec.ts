@@ -10,6 +10,7 @@ import {
   SOCKET,
   type AgentRequest,
 } from './agent-routes.js';
+import { pageOf } from './agent-requests.js';
 import type { Named } from './rest-requests.js';
 import type { TenantIds } from './tenant.js';
 import { Transcript, type HttpAnswer } from './transcript.js';
@@ -107,6 +108,8 @@ function moreRequests(name: string, { ids }: Named): AgentRequest[] {
         ]),
         ...to(`/a2a/${ids.assistant_id}`, [rpc('GetTask', { id }), rpc('SendMessage', { message: current })]),
       ];
+    case 'POST /ag-ui/:assistant_id':
+      return to(`/ag-ui/${ids.assistant_id}`, [pageOf(contextId)]);
     case 'POST /mcp':
       return to('/mcp', [rpc('tools/list', {})]);
     case 'POST /runs/cancel':

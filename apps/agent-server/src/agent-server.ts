@@ -146,6 +146,7 @@ export class AgentServer {
         serviceUrl: config.serviceUrl,
         trustsForwarded: config.trustForwarded === 'on',
       },
+      agUi: { contexts: services.contexts, requireHosts: services.requireHosts },
       settings: agent.http,
       app,
       handlers,

@@ -4,6 +4,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { Agents } from './a2a/agents.js';
 import { requireFileHosts } from './a2a/file-hosts.js';
+import type { Part } from './a2a/task.js';
 import { ContextThreads, Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
@@ -82,6 +83,9 @@ export interface Services {
   readonly state: ThreadState;
   readonly agents: Agents;
   readonly tasks: Tasks;
+  readonly contexts: ContextThreads;
+  /** Refuses files on hosts that users may not make the deployment call. */
+  readonly requireHosts: (parts: readonly Part[]) => Promise<void>;
   readonly watch: ThreadWatch;
   /** Undefined without `REDIS_URI`. */
   readonly redis: RedisChannel | undefined;
@@ -149,6 +153,9 @@ export function buildServices(parts: ServiceParts): Services {
     limits: runLimits,
   });
   const activity = new Activity(clock);
+  const contexts = new ContextThreads(sql);
+  const requireHosts = (given: readonly Part[]): Promise<void> =>
+    requireFileHosts(given, webhooks.guard, clock);
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {
     server,
@@ -190,15 +197,9 @@ export function buildServices(parts: ServiceParts): Services {
     outputs,
     state,
     agents: new Agents(assistants, hosts),
-    tasks: new Tasks({
-      sql,
-      runs,
-      outputs,
-      states: state,
-      contexts: new ContextThreads(sql),
-      requireHosts: (given) => requireFileHosts(given, webhooks.guard, clock),
-      clock,
-    }),
+    tasks: new Tasks({ sql, runs, outputs, states: state, contexts, requireHosts, clock }),
+    contexts,
+    requireHosts,
   };
 }
 

@@ -29,6 +29,7 @@ describe('an agent that switches protocols off', () => {
     ['/mcp', ping],
     ['/mcp', {}],
     ['/mcp', { method: 'DELETE' }],
+    ['/ag-ui/echo', ping],
     ['/ui/echo', ping],
     ['/ui/echo/entrypoint.js', {}],
   ])('answers 404 at %s', async (path, init) => {
@@ -38,7 +39,7 @@ describe('an agent that switches protocols off', () => {
   it('describes nothing of them, and serves the rest', async () => {
     const document = await (await fetch(`${server.url}/openapi.json`)).text();
     expect(document).toContain('/threads/{thread_id}/runs/stream');
-    expect(document).not.toMatch(/a2a|agent-card|mcp|\/ui\//i);
+    expect(document).not.toMatch(/a2a|agent-card|mcp|ag-ui|\/ui\//i);
     const { thread_id } = await server.client().threads.create();
     const input = { messages: [{ role: 'user', content: 'x' }] };
     expect(await server.client().runs.wait(thread_id, 'echo', { input })).toMatchObject({

@@ -13,6 +13,11 @@ const said = (text: string, more: object = {}) => ({
   message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...more },
 });
 
+const page = (threadId: string) => {
+  const messages = [{ id: 'page', role: 'user', content: 'bob was here' }];
+  return { threadId, runId: 'r', state: {}, messages, tools: [], context: [] };
+};
+
 /** Ids of objects that alice owns. */
 interface Own {
   readonly thread: string;
@@ -121,6 +126,9 @@ function attacks(own: Own): readonly Asked[] {
       `/threads/${askedContext}/stream/events`,
       { channels: ['values', 'messages', 'lifecycle'], since: 0 },
     ],
+    ['POST', '/ag-ui/talk', page(thread)],
+    ['POST', '/ag-ui/talk', page(context)],
+    ['POST', `/ag-ui/${assistant}`, page('other')],
     ['POST', '/mcp', rpc('tools/call', { name: assistant, arguments: input })],
     ['DELETE', `/assistants/${assistant}`],
     ['DELETE', at],

@@ -88,6 +88,17 @@ const WAYS: Readonly<Record<string, Way>> = {
     call(token, `/a2a/${agent}`, rpc('SendMessage', message10(text, threadId))),
   SendStreamingMessage: (token, agent, text, threadId) =>
     call(token, `/a2a/${agent}`, rpc('SendStreamingMessage', message10(text, threadId))),
+  'AG-UI': (token, agent, text, threadId) => {
+    const messages = [{ id: randomUUID(), role: 'user', content: text }];
+    return call(token, `/ag-ui/${agent}`, {
+      threadId,
+      runId: 'r',
+      state: {},
+      messages,
+      tools: [],
+      context: [],
+    });
+  },
   'tools/call': (token, agent, text) =>
     call(token, '/mcp', rpc('tools/call', { name: agent, arguments: input(text) })),
 };

@@ -85,7 +85,7 @@ function parseCors(given: unknown): CorsSettings | undefined {
 }
 
 /** Groups of routes that an agent may switch off. */
-const ROUTE_GROUPS = ['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'ui'] as const;
+const ROUTE_GROUPS = ['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'agui', 'ui'] as const;
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 /** Headers by their names in lower case, where `*` matches any characters. Exclusions take precedence. */

@@ -1,5 +1,6 @@
 import { A2A_ROWS } from './rows/a2a-rows.js';
 import { ASSISTANT_ROWS } from './rows/assistant-rows.js';
+import { AG_UI_ROWS } from './rows/ag-ui-rows.js';
 import { AUTH_ROWS } from './rows/auth-rows.js';
 import { HTTP_ROWS } from './rows/http-rows.js';
 import { MCP_ROWS } from './rows/mcp-rows.js';
@@ -29,6 +30,7 @@ export const ROWS: readonly Row[] = [
   ...AUTH_ROWS,
   ...A2A_ROWS,
   ...MCP_ROWS,
+  ...AG_UI_ROWS,
   ...REMOTE_GRAPH_ROWS,
   ...REACT_ROWS,
   ...UI_ROWS,

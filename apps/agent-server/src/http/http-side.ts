@@ -11,6 +11,7 @@ import type { Readiness } from '../start/await-database.js';
 import type { AppFront } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import { A2aRoutes, type A2aRouteParts } from './a2a-routes.js';
+import { AgUiRoutes, type AgUiRouteParts } from './ag-ui-routes.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authentication.js';
 import { headerChooser, isUsualHeader } from './caller-fields.js';
@@ -52,6 +53,7 @@ export interface HttpSideParts
     StoreRouteParts,
     Pick<UiRouteParts, 'ui'> {
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
+  readonly agUi: Pick<AgUiRouteParts, 'contexts' | 'requireHosts'>;
   /** The HTTP app of the agent; undefined when it has none. */
   readonly app: AppFront | undefined;
   /** Process that runs handlers of the agent; undefined when they do not run apart. */
@@ -101,6 +103,7 @@ export class HttpSide {
   readonly #routes: RunRoutes;
   readonly #a2a: A2aRoutes;
   readonly #mcp: McpRoutes;
+  readonly #agUi: AgUiRoutes;
   readonly #threadStreams: ThreadStreamRoutes;
   readonly #replies = new OpenReplies();
   readonly #unsent: UnsentOutput;
@@ -172,6 +175,8 @@ export class HttpSide {
     this.#a2a.register(this.#app);
     this.#mcp = new McpRoutes({ ...parts, unsent: this.#unsent });
     this.#mcp.register(this.#app);
+    this.#agUi = new AgUiRoutes({ ...parts, ...parts.agUi, agents: a2a.agents, unsent: this.#unsent });
+    this.#agUi.register(this.#app);
     const { security } = parts;
     registerDescription(this.#app, () => ({ names: this.routes, prefix: settings.mountPrefix, security }));
   }
@@ -218,6 +223,7 @@ export class HttpSide {
     this.#routes.stop();
     this.#a2a.stop();
     this.#mcp.stop();
+    this.#agUi.stop();
     this.#threadStreams.stop();
     await this.#replies.arrived(this.#clock, CLOSE_GRACE_MS);
     await this.#app.close();

@@ -12,6 +12,7 @@ const NAMES: Readonly<Record<RouteGroup, RegExp>> = {
   meta: /^\w+ \/(info|metrics|openapi\.json|docs)$/,
   a2a: /^\w+ \/(a2a\/|\.well-known\/agent-card)/,
   mcp: /^\w+ \/mcp$/,
+  agui: /^\w+ \/ag-ui\//,
   ui: /^\w+ \/ui\//,
 };
 

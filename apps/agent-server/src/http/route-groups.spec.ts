@@ -1,7 +1,7 @@
 import { DESCRIBED_ROUTES } from './description/described-routes.js';
 import { disabledBy } from './route-access.js';
 
-const ALL = new Set(['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'ui'] as const);
+const ALL = new Set(['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'agui', 'ui'] as const);
 
 describe('a group of routes', () => {
   it('has every route but the probe', () => {
@@ -18,6 +18,7 @@ describe('a group of routes', () => {
     ['runs', 'POST /threads/:thread_id/stream/events'],
     ['runs', 'POST /runs/crons/search'],
     ['a2a', 'GET /.well-known/agent-card.json'],
+    ['agui', 'POST /ag-ui/:assistant_id'],
   ] as const)('named %s has %s', (group, name) => {
     expect(disabledBy(name, new Set([group]))).toBe(group);
     const others = new Set([...ALL].filter((other) => other !== group));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AIMessage, type BaseMessage } from '@langchain/core/messages';
+import { AIMessage, AIMessageChunk, type BaseMessage, ToolMessage } from '@langchain/core/messages';
+import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
   Annotation,
@@ -139,6 +140,48 @@ export const mirror = new StateGraph(MessagesAnnotation)
     };
   })
   .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+const Planned = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  city: Annotation<string>,
+  steps: Annotation<string[]>({ reducer: (left, right) => [...left, ...right], default: () => [] }),
+});
+
+/** A model that calls a tool, piece by piece. */
+class CallingModel extends FakeStreamingChatModel {
+  override async *_streamResponseChunks(
+    ...[, , runManager]: Parameters<FakeStreamingChatModel['_streamResponseChunks']>
+  ): AsyncGenerator<ChatGenerationChunk> {
+    const city = this.responses?.[0]?.text ?? '';
+    for (const piece of [{ name: 'weather', id: 'call-1', args: '{"city":' }, { args: `"${city}"}` }]) {
+      const message = new AIMessageChunk({ content: '', tool_call_chunks: [{ index: 0, ...piece }] });
+      const chunk = new ChatGenerationChunk({ message, text: '' });
+      yield chunk;
+      await runManager?.handleLLMNewToken('', undefined, undefined, undefined, undefined, { chunk });
+    }
+  }
+}
+
+/** Calls a tool piece by piece, shows progress of its own, and says what page it serves. */
+export const planner = new StateGraph(Planned)
+  .addNode('plan', async (state, config: LangGraphRunnableConfig) => {
+    const planned = await new CallingModel({ responses: [new AIMessage(state.city)] }).invoke(state.messages);
+    config.writer?.({ name: 'progress', percent: 50 });
+    return { messages: [planned], steps: ['planned'] };
+  })
+  .addNode('look', () => ({
+    messages: [new ToolMessage({ content: 'sunny', tool_call_id: 'call-1', id: 'result-1' })],
+    steps: ['looked'],
+  }))
+  .addNode('say', (state, config: LangGraphRunnableConfig) => {
+    const { tools = [], context = [] } = (config.configurable?.['ag_ui'] ?? {}) as Record<string, unknown[]>;
+    return { messages: [new AIMessage(`${state.city} ${tools.length} ${context.length}`)] };
+  })
+  .addEdge(START, 'plan')
+  .addEdge('plan', 'look')
+  .addEdge('look', 'say')
   .addEdge('say', END)
   .compile();
 

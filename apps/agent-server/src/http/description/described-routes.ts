@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RUN_INPUT } from '../../ag-ui/run-input.js';
 import { CRON_SHAPES } from '../../cron/requested-cron.js';
 import { requestedRun } from '../../run/requested-run.js';
 import { ASSISTANT_SHAPES } from '../assistant-routes.js';
@@ -186,6 +187,12 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /mcp': { about: 'Call assistants as tools of the Model Context Protocol', body: rpc },
   'GET /mcp': { about: 'Refused with 405: the server has no stream of its own' },
   'DELETE /mcp': { about: 'Refused with 404: there are no sessions' },
+
+  'POST /ag-ui/:assistant_id': {
+    about: 'Run an assistant for a page by AG-UI, on the thread that the body names',
+    body: RUN_INPUT,
+    answers: 'events',
+  },
 
   'POST /ui/:assistant_id': {
     about: 'Get the HTML that shows a component of an agent in a page',

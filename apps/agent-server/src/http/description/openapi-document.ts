@@ -61,6 +61,14 @@ export const BODY_EXAMPLES: Readonly<Record<string, unknown>> = {
 
   'POST /a2a/:assistant_id': SENT,
   'POST /mcp': { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  'POST /ag-ui/:assistant_id': {
+    threadId: ID,
+    runId: 'run-1',
+    state: {},
+    messages: [{ id: 'message-1', role: 'user', content: 'what is 2 + 3?' }],
+    tools: [],
+    context: [],
+  },
   'POST /ui/:assistant_id': { name: 'card' },
 };
 
