@@ -36,6 +36,11 @@ export const JSON_BODIES: Readonly<Record<string, string>> = { 'docs/costs.md': 
 
 /** JSON that has a type of ours, `lib` being the module that it is from. */
 export const JSON_TYPES: Readonly<Record<string, { readonly type: string; readonly from: string }>> = {
+  // settings of an editor
+  'docs/a2a.md': {
+    type: '{ readonly agent_servers: Readonly<Record<string, { readonly command: string; readonly args: readonly string[] }>> }',
+    from: '#lib/json',
+  },
   'docs/reference/audit-log.md': {
     type: 'lib.AuditRecord & { readonly time: string }',
     from: '#lib/audit-log',

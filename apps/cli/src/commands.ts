@@ -14,6 +14,7 @@ import {
 } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
+import { ACP_COMMAND } from './acp/acp-rows.js';
 import { CHAT_COMMANDS } from './chat/chat-rows.js';
 import { completionCommands } from './completion/completion-rows.js';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
@@ -151,6 +152,7 @@ export const COMMANDS: readonly Command[] = [
   ...OBJECT_COMMANDS,
   ...LOGS_COMMANDS,
   EVENTS_COMMAND,
+  ACP_COMMAND,
   ...CHAT_COMMANDS,
   DEPLOY_COMMAND,
   ...ROLLOUT_COMMANDS,

@@ -84,6 +84,20 @@ export const twofold = new StateGraph(Twofold)
   .addEdge('say', END)
   .compile();
 
+/** Wants calls of tools approved, in the words of LangChain's middleware. */
+export const approving = new StateGraph(MessagesAnnotation)
+  .addNode('ask', (): Said => {
+    const calls = [
+      { name: 'send', args: { to: 'ann' } },
+      { name: 'pay', args: { sum: 3 } },
+    ];
+    const decided: unknown = interrupt({ action_requests: calls });
+    return { messages: [new AIMessage(JSON.stringify(decided))] };
+  })
+  .addEdge(START, 'ask')
+  .addEdge('ask', END)
+  .compile();
+
 const Topical = Annotation.Root({ ...MessagesAnnotation.spec, topic: Annotation<unknown> });
 
 /** Says what its input and its caller are. */

@@ -41,3 +41,11 @@ export async function openAgent(name: string | undefined, { url, ...flags }: Age
   const client = new SdkClient({ apiUrl: deployment.url, apiKey: access.key, ...callerOptions });
   return { client, rest, words: deployment.name };
 }
+
+/** The graph or assistant to talk with; by default the agent's first. @throws CommandError for an agent without one */
+export async function assistantOf({ client }: Agent, graph: string | undefined): Promise<string> {
+  if (graph !== undefined) return graph;
+  const [first] = await client.assistants.search({ limit: 1, sortBy: 'created_at', sortOrder: 'asc' });
+  if (first) return first.assistant_id;
+  throw new CommandError('failed', 'the agent has no graphs: its langgraph.json names none');
+}

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 export type Ask = (question: string) => Promise<string | undefined>;
 
 /** Calls of tools that an agent wants approved, in the words of LangChain's middleware for people in the loop. */
-function actionsOf(value: unknown): readonly JsonObject[] {
+export function actionsOf(value: unknown): readonly JsonObject[] {
   if (!isJsonObject(value)) return [];
   const actions = value['action_requests'] ?? value['actionRequests'];
   return Array.isArray(actions) ? actions.filter(isJsonObject) : [];
@@ -20,7 +20,8 @@ export function questionText(value: unknown): string {
   return typeof text === 'string' ? text : JSON.stringify(value, undefined, 2);
 }
 
-function actionText({ name, args, arguments: other, description }: JsonObject): string {
+/** A call of a tool, as text. */
+export function actionText({ name, args, arguments: other, description }: JsonObject): string {
   return `${String(name)} ${JSON.stringify(args ?? other ?? {})}${typeof description === 'string' ? `\n${description}` : ''}`;
 }
 

@@ -7,7 +7,7 @@ import { systemClock } from '#lib/time';
 import { costText, latencyText } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { type OutputFormat, print, renderDocument } from '../output/print-items.js';
-import { type Agent, type AgentFlags, openAgent } from './agent-client.js';
+import { type Agent, type AgentFlags, assistantOf, openAgent } from './agent-client.js';
 import { type Ask, fillForm, questionText, resumeOf } from './ask-form.js';
 import { type Answer, Conversation, type Happening, type Question, type Saying } from './conversation.js';
 
@@ -38,13 +38,6 @@ export async function chat(name: string | undefined, flags: ChatFlags): Promise<
   return once === undefined
     ? await talk(agent, conversation, open)
     : await sayOnce(conversation, once, output);
-}
-
-async function assistantOf({ client }: Agent, graph: string | undefined): Promise<string> {
-  if (graph !== undefined) return graph;
-  const [first] = await client.assistants.search({ limit: 1, sortBy: 'created_at', sortOrder: 'asc' });
-  if (first) return first.assistant_id;
-  throw new CommandError('failed', 'the agent has no graphs: its langgraph.json names none');
 }
 
 async function threadOf({ client }: Agent, thread: string | undefined): Promise<string> {

@@ -4,12 +4,12 @@ import { OUTPUT } from '../output/output-option.js';
 import { parseCount } from '../parse-count.js';
 
 /** Options that name an agent: a deployment of the platform, or any agent server. */
-const AGENT_OPTIONS = {
+export const AGENT_OPTIONS = {
   url: optional('--url <address>', 'address of an agent server, such as that of "dev", in place of a name'),
   ...TARGET_OPTIONS,
 };
 
-const AGENT_NAME = {
+export const AGENT_NAME = {
   name: 'name',
   about: 'name of the deployment, or its id',
   isOptional: true,

@@ -6,8 +6,15 @@ import type { Clock } from '#lib/time';
 /** Something that happens while an agent answers. */
 export type Happening =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'tool'; readonly name: string; readonly args: unknown }
-  | { readonly kind: 'result'; readonly name: string; readonly text: string };
+  | { readonly kind: 'tool'; readonly id: string; readonly name: string; readonly args: unknown }
+  | {
+      readonly kind: 'result';
+      /** Id of the call. */
+      readonly id: string;
+      readonly name: string;
+      readonly text: string;
+      readonly isError: boolean;
+    };
 
 /** Something that an agent waits with. */
 export interface Question {
@@ -30,8 +37,8 @@ export interface Answer {
   readonly trace_id: string | null;
 }
 
-/** Message of a person, or the answer to what an agent asked. */
-export type Saying = { readonly text: string } | { readonly resume: unknown };
+/** Message of a person, as text or as blocks of content, or the answer to what an agent asked. */
+export type Saying = { readonly text: string | readonly JsonObject[] } | { readonly resume: unknown };
 
 export interface ConversationParts {
   readonly client: Client;
@@ -155,14 +162,21 @@ class Turn {
     if (message['type'] === 'tool')
       this.onHappening({
         kind: 'result',
+        id: String(message['tool_call_id']),
         name: String(message['name'] ?? 'tool'),
         text: contentText(message['content']),
+        isError: message['status'] === 'error',
       });
     const tokens = isJsonObject(usage) ? Number(usage['total_tokens']) : NaN;
     if (Number.isFinite(tokens)) this.#tokens = (this.#tokens ?? 0) + tokens;
     for (const call of Array.isArray(calls) ? calls : [])
       if (isJsonObject(call))
-        this.onHappening({ kind: 'tool', name: String(call['name']), args: call['args'] });
+        this.onHappening({
+          kind: 'tool',
+          id: String(call['id']),
+          name: String(call['name']),
+          args: call['args'],
+        });
   }
 }
 
