@@ -118,6 +118,17 @@ describe('an error of the protocol', () => {
     ['a part with text and data', newSend([{ text: 'a', data: {} }]), -32602, 1],
     ['a part of the other wire', newSend([{ kind: 'text' }]), -32602, 1],
     ['a tenant', request('SendMessage', { ...new_([{ text: 'a' }]), tenant: 'x' }), -32602, 1],
+    ['a history of nothing', request('tasks/get', { id: NOBODYS, historyScope: 'all' }), -32602, 1],
+    ['lists of whole contexts', request('ListTasks', { historyScope: 'context' }), -32602, 1],
+    [
+      'a stream with the history of its context',
+      request('SendStreamingMessage', {
+        ...new_([{ text: 'a' }]),
+        configuration: { historyScope: 'context' },
+      }),
+      -32602,
+      1,
+    ],
     ['a page that was never given', request('ListTasks', { pageToken: 'x' }), -32602, 1],
     ['a page of nothing', request('ListTasks', { pageSize: 0 }), -32602, 1],
     ['a state that does not exist', request('ListTasks', { status: 'TASK_STATE_GONE' }), -32602, 1],
@@ -134,8 +145,6 @@ describe('an error of the protocol', () => {
       -32003,
       1,
     ],
-    ['the extended card of 1.0', request('GetExtendedAgentCard', {}), -32004, 1],
-    ['the extended card of 0.3', request('agent/getAuthenticatedExtendedCard', {}), -32007, 1],
     [
       'a file on a private address',
       oldSend([{ kind: 'file', file: { uri: 'http://127.0.0.1/' } }]),
@@ -344,6 +353,21 @@ describe('a task', () => {
     expect(text).toContain('"bytes":"aGk="');
   });
 
+  it('shows the messages of its whole context to a client that asks for them', async () => {
+    const contextId = 'history';
+    await taskOf('echo', { contextId });
+    const params = { ...old(hi, { contextId }), configuration: { historyScope: 'context' } };
+    const { body } = await call(request('message/send', params));
+    const whole = [{ role: 'user' }, { role: 'agent' }, { role: 'user' }, { role: 'agent' }];
+    expect(body['result']).toMatchObject({ history: whole });
+    const { id } = body['result'] as { id: string };
+    const read = async (more: object) =>
+      ((await call(request('tasks/get', { id, ...more }))).body['result'] as { history: unknown[] }).history;
+    expect(await read({ historyScope: 'context' })).toMatchObject(whole);
+    expect(await read({ historyScope: 'context', historyLength: 1 })).toHaveLength(1);
+    expect(await read({ historyScope: 'task' })).toHaveLength(2);
+  });
+
   it('refuses more messages during its work, and ends once', async () => {
     const params = { ...old(hi), configuration: { blocking: false } };
     const { body } = await call(request('message/send', params), { agent: 'slow' });
@@ -527,6 +551,22 @@ describe('an agent card', () => {
       'supportedInterfaces',
       'version',
     ]);
+  });
+
+  it('names the input of its graph in the extended form', async () => {
+    const plain = (await (await card(both[0] ?? '', { 'a2a-version': '1.0' })).json()) as Json;
+    const { body } = await call(request('GetExtendedAgentCard', {}));
+    const { capabilities, ...rest } = body['result'] as Json;
+    expect({ ...rest, capabilities: plain['capabilities'] }).toEqual(plain);
+    const properties = expect.objectContaining({ messages: expect.anything() as unknown }) as unknown;
+    const extension = { uri: 'urn:agentplane:a2a:input-schema', params: { inputSchema: { properties } } };
+    expect(capabilities).toMatchObject({ extendedAgentCard: true, extensions: [extension] });
+    const old_ = await call(request('agent/getAuthenticatedExtendedCard', {}));
+    expect(old_.body['result']).toMatchObject({
+      protocolVersion: '0.3.0',
+      supportsAuthenticatedExtendedCard: true,
+      capabilities: { extensions: [extension] },
+    });
   });
 
   it('answers 304 for its own tag', async () => {

@@ -160,7 +160,7 @@ export function buildCard10(agent: Agent, options: CardOptions): JsonObject {
       { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
+    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
     ...security10(options.security),
   };
 }
@@ -177,9 +177,21 @@ export function buildHybridCard(agent: Agent, options: CardOptions): JsonObject 
       streaming: true,
       pushNotifications: false,
       stateTransitionHistory: false,
-      extendedAgentCard: false,
+      extendedAgentCard: true,
     },
-    supportsAuthenticatedExtendedCard: false,
+    supportsAuthenticatedExtendedCard: true,
     ...hybridSecurity(options.security),
   };
+}
+
+/** Names the extension of the extended card that describes members of data parts. */
+const INPUT_SCHEMA_URI = 'urn:agentplane:a2a:input-schema';
+
+/** The card with what only clients of the agent need: the input of its graph, which data parts fill. */
+export function extended(card: JsonObject, { inputSchema }: Agent): JsonObject {
+  const { capabilities } = card;
+  const description = 'JSON Schema of the input of the graph; members of data parts are members of it';
+  const schema = { uri: INPUT_SCHEMA_URI, description, required: false, params: { inputSchema } };
+  const known = isJsonObject(capabilities) ? capabilities : {};
+  return { ...card, capabilities: { ...known, ...(inputSchema ? { extensions: [schema] } : {}) } };
 }

@@ -1,4 +1,4 @@
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Assistants } from '../assistant/assistants.js';
 import type { DescribedGraphs } from '../graph/graph-schemas.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
@@ -12,9 +12,11 @@ export interface Agent {
   readonly canTalk: boolean;
   /** Keys that its input may hold; undefined when the graph does not declare them. */
   readonly inputKeys: ReadonlySet<string> | undefined;
+  /** JSON Schema of its input; undefined when the graph does not declare it. */
+  readonly inputSchema: JsonObject | undefined;
 }
 
-type Reading = Pick<Agent, 'canTalk' | 'inputKeys'>;
+type Reading = Pick<Agent, 'canTalk' | 'inputKeys' | 'inputSchema'>;
 
 function keysOf(schema: unknown): string[] | undefined {
   const properties = isJsonObject(schema) ? schema['properties'] : undefined;
@@ -70,6 +72,10 @@ export class Agents {
     const schemas = await this.graphs.schemasOf(graphId);
     const input = keysOf(schemas.input_schema);
     const known = [...(input ?? []), ...(keysOf(schemas.state_schema) ?? [])];
-    return { canTalk: known.includes('messages'), inputKeys: input && new Set(input) };
+    return {
+      canTalk: known.includes('messages'),
+      inputKeys: input && new Set(input),
+      inputSchema: isJsonObject(schemas.input_schema) ? schemas.input_schema : undefined,
+    };
   }
 }

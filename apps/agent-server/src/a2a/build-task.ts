@@ -50,8 +50,11 @@ function inputMessage(input: unknown): JsonObject | undefined {
   return isJsonObject(first) ? first : undefined;
 }
 
-/** @param dataAt places of blocks that hold data as JSON text */
-function contentParts(content: unknown, dataAt: readonly unknown[]): Part[] {
+/**
+ * Parts of the content of a message.
+ * @param dataAt places of blocks that hold data as JSON text
+ */
+export function contentParts(content: unknown, dataAt: readonly unknown[]): Part[] {
   const blocks: unknown[] = Array.isArray(content) ? content : [content];
   return blocks.map((block, at): Part => {
     const file = fileOfBlock(block);

@@ -20,7 +20,6 @@ const ERRORS = {
   unsupportedOperation: { code: -32004, reason: 'UNSUPPORTED_OPERATION' },
   contentTypeNotSupported: { code: -32005, reason: 'CONTENT_TYPE_NOT_SUPPORTED' },
   invalidAgentResponse: { code: -32006, reason: 'INVALID_AGENT_RESPONSE' },
-  extendedCardNotConfigured: { code: -32007, reason: 'EXTENDED_AGENT_CARD_NOT_CONFIGURED' },
   versionNotSupported: { code: -32009, reason: 'VERSION_NOT_SUPPORTED' },
 } as const;
 

@@ -19,12 +19,17 @@ export interface SendParameters {
   /** Answer once the task has come to an end or asks for input; otherwise as soon as it is made. */
   readonly isBlocking: boolean;
   readonly historyLength: number | undefined;
+  readonly historyScope: HistoryScope;
 }
+
+/** Messages that a history has: those of the task, or all of its context. */
+export type HistoryScope = 'task' | 'context';
 
 export interface TaskParameters {
   readonly id: string;
   readonly contextId: string | undefined;
   readonly historyLength: number | undefined;
+  readonly historyScope: HistoryScope;
 }
 
 export interface ListParameters {
@@ -56,6 +61,10 @@ const historyLength = z
   .min(0)
   .nullish()
   .transform((given) => given ?? undefined);
+const historyScope = z
+  .enum(['task', 'context'])
+  .nullish()
+  .transform((given) => given ?? 'task');
 const names = z
   .array(name)
   .max(32, 'must not have more than 32 entries')
@@ -149,6 +158,7 @@ function filePart(
 const configuration = {
   acceptedOutputModes: z.array(text).max(MAX_NAMES).nullish(),
   historyLength,
+  historyScope,
 };
 const send03 = z.looseObject({
   message: z.looseObject({
@@ -183,6 +193,7 @@ const task = z.looseObject({
   id: text.min(1, 'must not be empty'),
   contextId: optionalName,
   historyLength,
+  historyScope,
 });
 const list = z.looseObject({
   tenant: z.literal('').nullish(),
@@ -191,6 +202,7 @@ const list = z.looseObject({
   pageSize: z.int().min(1).max(MAX_PAGE).nullish(),
   pageToken: text.nullish(),
   historyLength,
+  historyScope: z.literal('task', 'must be task; GetTask reads the history of a context').nullish(),
   statusTimestampAfter: z.iso.datetime({ offset: true }).nullish(),
   includeArtifacts: z.boolean().nullish(),
 });
@@ -259,6 +271,7 @@ export function parseSend03(given: unknown): SendParameters {
     metadata: metadata ?? undefined,
     isBlocking: wanted?.blocking ?? true,
     historyLength: wanted?.historyLength,
+    historyScope: wanted?.historyScope ?? 'task',
   };
 }
 
@@ -272,13 +285,14 @@ export function parseSend10(given: unknown): SendParameters {
     metadata: metadata ?? undefined,
     isBlocking: !(wanted?.returnImmediately ?? false),
     historyLength: wanted?.historyLength,
+    historyScope: wanted?.historyScope ?? 'task',
   };
 }
 
 /** Parameters of every method that names one task. @throws A2aError */
 export function parseTask(given: unknown): TaskParameters {
-  const { id, contextId, historyLength: length } = parse(task, withJsonNames(given));
-  return { id, contextId, historyLength: length };
+  const { id, contextId, historyLength: length, historyScope: scope } = parse(task, withJsonNames(given));
+  return { id, contextId, historyLength: length, historyScope: scope };
 }
 
 /** Parameters of `ListTasks`. @throws A2aError */

@@ -7,6 +7,7 @@ import {
   type JsonStep,
   type JsonWalk,
   type MutableJsonObject,
+  parseShort,
   stableJson,
   valueAt,
 } from '#lib/json';
@@ -35,8 +36,9 @@ import { answerText, type AnswerText, type EarlierMessages, messagesIn } from '.
 import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
 import { A2aError, invalidParam, taskNotFound } from './envelope.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
-import type { SendParameters } from './parameters.js';
-import { type AnswerContent, isTerminal, type Part, stateOfRun, type Task } from './task.js';
+import { historyOfState } from './context-history.js';
+import type { HistoryScope, SendParameters } from './parameters.js';
+import { type AnswerContent, isTerminal, type Message, type Part, stateOfRun, type Task } from './task.js';
 
 /**
  * Threads of contexts. An id that a client made up leads to a separate thread for each owner, the same at
@@ -111,6 +113,9 @@ export interface Caller extends Pick<Asker, 'fields' | 'assistantScope' | 'newTh
   authorizeRun(body: MutableJsonObject, threadId: string): Promise<Scope>;
   authorizeRead(): Promise<Scope>;
 }
+
+/** Larger states are read from the thread. */
+const MAX_HISTORY_CHARS = 4 * 1024 * 1024;
 
 type TaskRuns = readonly [TaskRun, ...TaskRun[]];
 
@@ -302,10 +307,35 @@ export class Tasks {
   }
 
   /** @throws A2aError `taskNotFound`, `invalidParams` when the task is of another context */
-  async get(scope: Scope, agent: Agent, taskId: string, contextId?: string): Promise<Task> {
+  async get(
+    scope: Scope,
+    agent: Agent,
+    taskId: string,
+    {
+      contextId,
+      historyScope = 'task',
+    }: { contextId?: string | undefined; historyScope?: HistoryScope } = {},
+  ): Promise<Task> {
     const runs = await this.#runsOf(scope, agent, taskId);
     requireContext(runs, contextId);
-    return buildTask(runs, await this.#answerOf(scope, runs));
+    const task = buildTask(runs, await this.#answerOf(scope, runs));
+    return historyScope === 'task' ? task : { ...task, history: await this.#historyOf(scope, runs[0]) };
+  }
+
+  /** Messages of the whole context. @throws PublicError `too_large` */
+  async #historyOf(scope: Scope, run: TaskRun): Promise<readonly Message[]> {
+    const { sql } = this.parts;
+    return sql.lookIfSmall(scope, async (mayBeLarge) => {
+      const values = await findSmallValues(scope, sql, run.threadId, mayBeLarge);
+      if (values === 'large') return values;
+      if ((values?.length ?? 0) > MAX_HISTORY_CHARS)
+        throw new PublicError(
+          'too_large',
+          'The history of the context is too large; read the state of the thread',
+        );
+      const given = parseShort(values ?? 'null', MAX_HISTORY_CHARS);
+      return historyOfState(isJsonObject(given) ? given['messages'] : [], nameOf(run));
+    });
   }
 
   /**

@@ -4,7 +4,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import { buildCard10, buildHybridCard, type CardSecurity } from '../a2a/agent-card.js';
+import {
+  buildCard10,
+  buildHybridCard,
+  type CardOptions,
+  type CardSecurity,
+  extended,
+} from '../a2a/agent-card.js';
 import type { Agent, Agents } from '../a2a/agents.js';
 import { withHistory } from '../a2a/build-task.js';
 import {
@@ -15,7 +21,7 @@ import {
   renderResult,
   wireOfVersion,
 } from '../a2a/choose-wire.js';
-import { A2aError, idOf, missingId, parseEnvelope, type RpcId } from '../a2a/envelope.js';
+import { A2aError, idOf, invalidParam, missingId, parseEnvelope, type RpcId } from '../a2a/envelope.js';
 import { requireTalk } from '../a2a/graph-request.js';
 import { parseList, parseTask } from '../a2a/parameters.js';
 import { renderTaskList } from '../a2a/task-list.js';
@@ -73,13 +79,7 @@ async function sendCard(
       'not_found',
       `Assistant ${name} has no agent card: the state of graph "${graphId}" has no "messages"`,
     );
-  const baseUrl = publicUrlOf(request.headers, parts);
-  if (baseUrl === undefined)
-    throw new PublicError(
-      'unavailable',
-      'Agent card: the public URL of this server is not known; set AGENTPLANE_PUBLIC_URL',
-    );
-  const options = { baseUrl, security: parts.cardSecurity };
+  const options = cardOptions(request, parts);
   const build = isPure(request) ? buildCard10 : buildHybridCard;
   const card = JSON.stringify(build(agent, options));
   const etag = `"${createHash('sha256').update(card).digest('base64url').slice(0, 27)}"`;
@@ -91,6 +91,16 @@ async function sendCard(
   });
   if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(card);
+}
+
+/** @throws PublicError `unavailable` when the address of the agent is not known */
+function cardOptions({ headers }: FastifyRequest, parts: CardParts): CardOptions {
+  const baseUrl = publicUrlOf(headers, parts);
+  if (baseUrl !== undefined) return { baseUrl, security: parts.cardSecurity };
+  throw new PublicError(
+    'unavailable',
+    'Agent card: the public URL of this server is not known; set AGENTPLANE_PUBLIC_URL',
+  );
 }
 
 /**
@@ -221,7 +231,10 @@ export class A2aRoutes {
       case 'stream':
         return this.#stream(call, (reader) => {
           const options = { restartsTasks: wire.restartsTasks, isStreamed: true };
-          return tasks.send(caller, agent, options, wire.parseSend(params), reader);
+          const parameters = wire.parseSend(params);
+          if (parameters.historyScope === 'context')
+            throw invalidParam('configuration.historyScope', 'must be task for a stream');
+          return tasks.send(caller, agent, options, parameters, reader);
         });
       case 'subscribe':
         return this.#stream(call, async (reader) => {
@@ -229,8 +242,8 @@ export class A2aRoutes {
           return tasks.read(await caller.authorizeRead(), agent, taskId, !wire.refusesFinished, reader);
         });
       case 'get': {
-        const { id: taskId, contextId, historyLength } = parseTask(params);
-        const task = await tasks.get(await caller.authorizeRead(), agent, taskId, contextId);
+        const { id: taskId, historyLength, ...more } = parseTask(params);
+        const task = await tasks.get(await caller.authorizeRead(), agent, taskId, more);
         return renderResult(id, wire.renderTask(withHistory(task, historyLength)));
       }
       case 'list': {
@@ -246,10 +259,10 @@ export class A2aRoutes {
         return this.#cancel(call);
       case 'push':
         throw new A2aError('pushNotSupported', 'Push notifications are not supported');
-      case 'extendedCard':
-        throw wire.version === '1.0'
-          ? new A2aError('unsupportedOperation', 'This agent has no extended card')
-          : new A2aError('extendedCardNotConfigured', 'This agent has no extended card');
+      case 'extendedCard': {
+        const build = wire.version === '1.0' ? buildCard10 : buildHybridCard;
+        return renderResult(id, extended(build(agent, cardOptions(request, this.parts)), agent));
+      }
       default:
         return operation satisfies never;
     }
@@ -268,10 +281,12 @@ export class A2aRoutes {
     const { tasks } = this.parts;
     const { id, wire, agent, caller } = call;
     const parameters = wire.parseSend(call.params);
-    const { isBlocking, historyLength } = parameters;
+    const { isBlocking, historyLength, historyScope } = parameters;
     const options = { restartsTasks: wire.restartsTasks, isStreamed: !isBlocking };
     if (!isBlocking) {
-      const { task } = await tasks.send(caller, agent, options, parameters);
+      const { task: begun, scope } = await tasks.send(caller, agent, options, parameters);
+      const task =
+        historyScope === 'task' ? begun : await tasks.get(scope, agent, begun.id, { historyScope });
       return renderResult(id, wire.renderSent(withHistory(task, historyLength)));
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>();
@@ -283,7 +298,7 @@ export class A2aRoutes {
       stopReading,
     } = await tasks.send(caller, agent, options, parameters, reader);
     const result = ended.then(async () =>
-      wire.renderSent(withHistory(await tasks.get(scope, agent, taskId), historyLength)),
+      wire.renderSent(withHistory(await tasks.get(scope, agent, taskId, { historyScope }), historyLength)),
     );
     return this.#whenKnown(call, result, stopReading);
   }

@@ -117,7 +117,6 @@ const HTTP = rowsOf('raw HTTP', {
       ['no message', rpc('message/send', {}), -32602],
       ['an unknown task', rpc('tasks/get', { id: '01a2017a-7a97-7479-8f02-e1895e7b3c88' }), -32001],
       ['push', rpc('tasks/pushNotificationConfig/set', {}), -32003],
-      ['the extended card', rpc('GetExtendedAgentCard', {}), -32004],
     ];
     for (const [title, body, code] of cases) {
       const answer = await send(target, 'POST', '/a2a/echo', body === undefined ? { text: '{' } : { body });
