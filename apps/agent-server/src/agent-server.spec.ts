@@ -347,7 +347,7 @@ describe('a server', () => {
     const old = join(folder, 'old');
     const library = join(old, 'node_modules', '@langchain', 'langgraph');
     mkdirSync(library, { recursive: true });
-    writeFileSync(join(library, 'package.json'), '{"version": "0.2.8"}');
+    writeFileSync(join(library, 'package.json'), '{"version": "0.2.3"}');
     writeFileSync(join(old, 'langgraph.json'), '{"graphs": {"agent": "./agent.mjs:graph"}}');
     writeFileSync(join(old, 'agent.mjs'), 'export const graph = {};');
     const path = join(folder, 'termination-old');
@@ -355,7 +355,7 @@ describe('a server', () => {
     expect(await ServerProcess.startAndEnd({ uri, folder: old, env })).toBe(78);
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
       reason: 'GraphLoadFailed',
-      message: expect.stringMatching(/@langchain\/langgraph 0\.2\.8 is too old .* 0\.2\.45 or newer$/),
+      message: expect.stringMatching(/@langchain\/langgraph 0\.2\.3 is too old .* 0\.2\.5 or newer$/),
     });
   });
 });

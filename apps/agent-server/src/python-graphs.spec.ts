@@ -21,15 +21,17 @@ if (!python) process.stderr.write('SKIPPED: graphs in Python: AGENTPLANE_TEST_PY
   });
 
   it('does not start with a library that is too old', async () => {
-    const packages = join(folder, 'langgraph_checkpoint-4.0.0.dist-info');
+    const packages = join(folder, 'langgraph_checkpoint-2.0.25.dist-info');
     mkdirSync(packages);
-    writeFileSync(join(packages, 'METADATA'), 'Name: langgraph-checkpoint\nVersion: 4.0.0\n');
+    writeFileSync(join(packages, 'METADATA'), 'Name: langgraph-checkpoint\nVersion: 2.0.25\n');
     const path = join(folder, 'termination');
     const env = { AGENTPLANE_PYTHON: python ?? '', PYTHONPATH: folder, TERMINATION_MESSAGE_PATH: path };
     // graphs are loaded before the database is needed
     const uri = 'postgres://127.0.0.1:9/none';
     expect(await ServerProcess.startAndEnd({ uri, folder: AGENT, env })).toBe(78);
-    expect(readFileSync(path, 'utf8')).toMatch(/langgraph-checkpoint 4\.0\.0 is too old .* 4\.0\.1 or newer/);
+    expect(readFileSync(path, 'utf8')).toMatch(
+      /langgraph-checkpoint 2\.0\.25 is too old .* 2\.0\.26 or newer/,
+    );
   });
 
   it('answers, and keeps the thread', async () => {

@@ -11,5 +11,5 @@ export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-
 export type { AuthSettings, OpenapiSecurity } from './parse-graph-configuration.js';
 export type { UiEntry, UiSettings } from './parse-ui-settings.js';
 export { isModuleName, type GraphLanguage, type ModuleExport } from './parse-export.js';
-export { describeOldLibrary, LIBRARY_FLOORS } from './library-floors.js';
+export { describeOldLibrary, isOlder, LIBRARY_FLOORS, type LibraryFloor } from './library-floors.js';
 export type { PythonSettings } from './parse-graph-configuration.js';

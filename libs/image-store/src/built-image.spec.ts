@@ -40,7 +40,7 @@ function installNode(folder: string, version: string): void {
 }
 
 describe('importBuilt', () => {
-  it.each(['0.2.45', '0.3.0', '1.0.0-alpha.1'])('takes LangGraph %s for JavaScript', async (version) => {
+  it.each(['0.2.5', '0.3.0', '1.0.0-alpha.1'])('takes LangGraph %s for JavaScript', async (version) => {
     const { source, take } = newBuild();
     installNode(source, version);
     expect(await take()).toMatch(/^local\/a@/);
@@ -90,22 +90,33 @@ describe('importBuilt', () => {
     [
       'a LangGraph for JavaScript that is too old',
       'langgraph.json',
-      (source) => installNode(source, '0.2.8'),
-      /^@langchain\/langgraph 0\.2\.8 is too old .* 0\.2\.45 or newer$/,
+      (source) => installNode(source, '0.2.3'),
+      /^@langchain\/langgraph 0\.2\.3 is too old .* 0\.2\.5 or newer$/,
     ],
     [
       'checkpoints of LangGraph for Python that are too old',
       'langgraph.json',
       (source) => {
         const library = join(source, '.venv', 'lib', 'python3.11', 'site-packages');
-        mkdirSync(join(library, 'langgraph_checkpoint-4.0.0.dist-info'), { recursive: true });
+        mkdirSync(join(library, 'langgraph_checkpoint-2.0.25.dist-info'), { recursive: true });
         writeFileSync(join(source, 'graph.py'), '');
         writeFileSync(
           join(source, 'langgraph.json'),
           '{"dependencies": ["."], "graphs": {"agent": "./graph.py:graph"}}',
         );
       },
-      /^langgraph-checkpoint 4\.0\.0 is too old .* 4\.0\.1 or newer$/,
+      /^langgraph-checkpoint 2\.0\.25 is too old .* 2\.0\.26 or newer$/,
+    ],
+    [
+      'a LangGraph for Python that is too old',
+      'langgraph.json',
+      (source) => {
+        const library = join(source, '.venv', 'lib', 'python3.11', 'site-packages');
+        mkdirSync(join(library, 'langgraph-0.3.34.dist-info'), { recursive: true });
+        writeFileSync(join(source, 'graph.py'), '');
+        writeFileSync(join(source, 'langgraph.json'), '{"graphs": {"agent": "./graph.py:graph"}}');
+      },
+      /^langgraph 0\.3\.34 is too old .* 0\.4\.10 or newer$/,
     ],
     [
       'a folder that was removed',

@@ -6,6 +6,7 @@ import {
   type GraphConfiguration,
   isModuleName,
   LIBRARY_FLOORS,
+  type LibraryFloor,
   parseGraphConfiguration,
 } from '#lib/graph-configuration';
 import { isJsonObject, parseJson } from '#lib/json';
@@ -74,18 +75,19 @@ export function requireLibraries(
   folder: string,
   root = folder,
 ): void {
-  const versions = python
-    ? pythonVersions(folder)
-    : graphs.map(({ file }) => nodeVersion(resolve(folder, file), root));
-  for (const version of versions) {
-    const reason = version && describeOldLibrary(python ? 'python' : 'javascript', version);
-    if (reason) throw new TerminalError('LibraryTooOld', reason);
+  for (const floor of LIBRARY_FLOORS[python ? 'python' : 'javascript']) {
+    const versions = python
+      ? pythonVersions(floor, folder)
+      : graphs.map(({ file }) => nodeVersion(floor, resolve(folder, file), root));
+    for (const version of versions) {
+      const reason = version && describeOldLibrary(floor, version);
+      if (reason) throw new TerminalError('LibraryTooOld', reason);
+    }
   }
 }
 
 /** The version that a file of an agent imports. */
-function nodeVersion(file: string, root: string): string | undefined {
-  const { name } = LIBRARY_FLOORS.javascript;
+function nodeVersion({ name }: LibraryFloor, file: string, root: string): string | undefined {
   for (let folder = dirname(file); folder.length >= root.length; folder = dirname(folder)) {
     const manifest = join(folder, 'node_modules', name, 'package.json');
     if (existsSync(manifest)) {
@@ -98,14 +100,14 @@ function nodeVersion(file: string, root: string): string | undefined {
 }
 
 /** The versions that the environment of an agent names. */
-function pythonVersions(folder: string): readonly string[] {
-  const distribution = `${LIBRARY_FLOORS.python.name.replaceAll('-', '_')}-`;
+function pythonVersions({ name }: LibraryFloor, folder: string): readonly string[] {
+  const distribution = `${name.replaceAll('-', '_')}-`;
   const lib = join(folder, '.venv', 'lib');
   if (!existsSync(lib)) return [];
   const places = readdirSync(lib).map((name) => join(lib, name, 'site-packages'));
   return places
     .filter((place) => existsSync(place))
     .flatMap((place) => readdirSync(place))
-    .filter((name) => name.startsWith(distribution) && name.endsWith('.dist-info'))
-    .map((name) => name.slice(distribution.length, -'.dist-info'.length));
+    .filter((entry) => entry.startsWith(distribution) && entry.endsWith('.dist-info'))
+    .map((entry) => entry.slice(distribution.length, -'.dist-info'.length));
 }

@@ -75,6 +75,11 @@ def _too_old(needed: str) -> str | None:
 
 
 def _process(kind: str) -> Process:
+    from .logs import open_log
+    from .wire import SecretWords
+
+    # warnings of libraries while they are imported are lines of the log too
+    open_log("info", SecretWords([]))
     # each imports what it needs: handlers that let callers in load no graph library
     if kind == "auth":
         from .auth import AuthProcess

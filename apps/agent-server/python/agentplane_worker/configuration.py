@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -130,17 +131,30 @@ def context_of(kwargs: Mapping[str, Any], schema: Any) -> Any:
     return meant or _defaults_of(schema)
 
 
+def _parameters_of(graph: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(graph.astream).parameters
+
+
+def shows_interrupts(graph: Any) -> bool:
+    """Whether its values name what it stopped for, as they do since release 0.6."""
+    return "durability" in _parameters_of(graph)
+
+
 def call_options(run: Run, graph: Any) -> dict[str, Any]:
     """What else the graph is called with."""
     kwargs = run["kwargs"]
+    known = _parameters_of(graph)
     context = context_of(kwargs, getattr(graph, "context_schema", None))
     options: dict[str, Any] = {"subgraphs": bool(kwargs.get("subgraphs"))}
-    if context is not None:
+    # graphs of releases before 0.6 find their context in `configurable`
+    if context is not None and "context" in known:
         options["context"] = context
     for name in ("interrupt_before", "interrupt_after"):
         if kwargs.get(name):
             options[name] = kwargs[name]
     durability = durability_of(run)
-    if durability:
+    if durability and "durability" in known:
         options["durability"] = durability
+    elif durability:
+        options["checkpoint_during"] = durability != "exit"
     return options

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from .channel import Channel
-from .configuration import CHECKPOINTER_KEY, Run, call_options, recorded_metadata, run_config
+from .configuration import CHECKPOINTER_KEY, Run, call_options, recorded_metadata, run_config, shows_interrupts
 from .graphs import GraphRegistry
 from .inputs import graph_input
 from .logs import log
@@ -22,7 +22,7 @@ from .refused_writes import settle_refused_writes
 from .saver import ServerSaver
 from .serializer import StateSerializer
 from .server import Fenced, Server, ServerUnavailable, StoreRefused
-from .states import interrupts_by_task, is_at_breakpoint
+from .states import interrupts_by_task, interrupts_of, is_at_breakpoint
 from .tool_events import ToolEvents
 from .wire import SecretWords, dumps, error_on_wire, short, utf16_length
 
@@ -269,6 +269,9 @@ class RunExecution:
         message = values and self._too_large("the result", values)
         if message:
             return self._stopped(Stop("too-large", message=message))
+        if state.interrupts is None and not shows_interrupts(library.graph):
+            found = interrupts_of(await library.graph.aget_state(self._thread_config(saver)))
+            state.interrupts = found or None
         if state.interrupts is None:
             waits = await self._waits_at_breakpoint(library, saver)
             end = {"status": "success", "threadStatus": "interrupted" if waits else "idle"}

@@ -89,6 +89,7 @@ def open_log(level: str, secrets: SecretWords) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines(secrets))
     logging.basicConfig(level=_LEVELS.get(level, logging.INFO), handlers=[handler], force=True)
+    logging.captureWarnings(True)
     # each request that an SDK makes is a line otherwise
     for chatty in ("httpx", "httpcore", "urllib3"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

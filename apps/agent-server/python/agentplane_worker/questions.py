@@ -172,7 +172,7 @@ def _schemas_of(graph: Any, graph_id: str) -> dict[str, Any]:
         "output_schema": read(graph.get_output_jsonschema) or read(lambda: _schema_of(graph, "Output", "output_channels")),
         "state_schema": read(lambda: _schema_of(graph, "State", "stream_channels_list")),
         "config_schema": read(graph.get_config_jsonschema),
-        "context_schema": read(graph.get_context_jsonschema),
+        "context_schema": read(lambda: graph.get_context_jsonschema()),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
@@ -22,6 +23,9 @@ from .server import Server
 from .wire import loads
 
 _PAGE = 8
+
+#: Releases before langgraph-checkpoint 2.1 keep tasks that wait in the checkpoint, later ones in a channel.
+_SENDS = "pending_sends"
 
 
 def _place(config: RunnableConfig) -> dict[str, Any]:
@@ -142,7 +146,10 @@ class ServerSaver(BaseCheckpointSaver[float]):
     ) -> RunnableConfig:
         place = _place(config)
         values = checkpoint["channel_values"]
-        rest = {key: value for key, value in checkpoint.items() if key != "channel_values"}
+        rest: dict[str, Any] = {key: value for key, value in checkpoint.items() if key != "channel_values"}
+        if rest.get(_SENDS):
+            kind, data = self.serde.dumps_typed(rest[_SENDS])
+            rest[_SENDS] = [kind, base64.b64encode(data).decode()]
         blobs: list[dict[str, Any]] = []
         parts: list[bytes] = [orjson.dumps(rest), self._recorded(metadata)]
         for channel, version in new_versions.items():
@@ -199,6 +206,9 @@ class ServerSaver(BaseCheckpointSaver[float]):
 
         for one in head["tuples"]:
             checkpoint = loads(take(one["checkpointBytes"]))
+            if checkpoint.get(_SENDS):
+                kind, text = checkpoint[_SENDS]
+                checkpoint[_SENDS] = self.serde.loads_typed((kind, base64.b64decode(text)))
             metadata = loads(take(one["metadataBytes"]))
             values = {
                 blob["channel"]: self.serde.loads_typed((blob["type"], take(blob["bytes"])))

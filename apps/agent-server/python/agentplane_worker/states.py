@@ -14,10 +14,15 @@ from .wire import checkpoint_of
 _SEEN = "__interrupt__"
 
 
+def _id_of(one: Any) -> str:
+    """Releases before 0.6 call it otherwise."""
+    return str(one.id if hasattr(one, "id") else one.interrupt_id)
+
+
 def _interrupts(task: Any) -> list[dict[str, Any]]:
     """What a task waits for. Newer releases of the library have a schema of the answer, shown where the graph gave one."""
     return [
-        {"id": one.id, "value": one.value, **({"response_schema": schema} if schema is not None else {})}
+        {"id": _id_of(one), "value": one.value, **({"response_schema": schema} if schema is not None else {})}
         for one in task.interrupts
         for schema in [getattr(one, "response_schema", None)]
     ]
@@ -51,8 +56,13 @@ def state_on_wire(state: StateSnapshot) -> dict[str, Any]:
         "created_at": state.created_at,
         "checkpoint": checkpoint_of(state.config),
         "parent_checkpoint": checkpoint_of(state.parent_config),
-        "interrupts": [one for task in state.tasks for one in _interrupts(task)],
+        "interrupts": interrupts_of(state),
     }
+
+
+def interrupts_of(state: StateSnapshot) -> list[dict[str, Any]]:
+    """Everything that a state waits for."""
+    return [one for task in state.tasks for one in _interrupts(task)]
 
 
 def interrupts_by_task(state: StateSnapshot) -> dict[str, Any]:

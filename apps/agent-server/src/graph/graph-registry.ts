@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { PublicError, TerminalError, errorText } from '#lib/errors';
-import { describeOldLibrary } from '#lib/graph-configuration';
+import { describeOldLibrary, isOlder, LIBRARY_FLOORS } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import { compileSources, installSourceHooks } from './compile-sources.js';
@@ -93,7 +93,11 @@ function placeOf(error: unknown, folder: string): string | undefined {
 export class GraphRegistry {
   readonly #graphs: ReadonlyMap<string, Loaded>;
 
-  private constructor(graphs: readonly Loaded[]) {
+  /** @param versions LangGraph of each graph, where it has a copy */
+  private constructor(
+    graphs: readonly Loaded[],
+    private readonly versions: ReadonlyMap<string, string>,
+  ) {
     this.#graphs = new Map(graphs.map((loaded) => [loaded.source.graphId, loaded]));
   }
 
@@ -105,10 +109,13 @@ export class GraphRegistry {
     progress: LoadProgress,
     seen: SeenSources,
   ): Promise<GraphRegistry> {
+    const versions = new Map<string, string>();
     for (const source of sources) {
       if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
       const version = await libraryVersion(source.file);
-      const reason = version === undefined ? undefined : describeOldLibrary('javascript', version);
+      if (version === undefined) continue;
+      versions.set(source.graphId, version);
+      const [reason] = LIBRARY_FLOORS.javascript.flatMap((floor) => describeOldLibrary(floor, version) ?? []);
       if (reason !== undefined) throw failed(folder, source, reason);
     }
     const compiled = await compileSources(folder, [
@@ -125,7 +132,7 @@ export class GraphRegistry {
       progress.begin(source);
       graphs.push(await load(folder, source));
     }
-    return new GraphRegistry(graphs);
+    return new GraphRegistry(graphs, versions);
   }
 
   get sources(): readonly GraphSource[] {
@@ -134,6 +141,12 @@ export class GraphRegistry {
 
   get ids(): readonly string[] {
     return [...this.#graphs.keys()];
+  }
+
+  /** True when a graph is of a release of LangGraph below a version. */
+  isOlder(graphId: string, than: string): boolean {
+    const version = this.versions.get(graphId);
+    return version !== undefined && isOlder(version, than);
   }
 
   /** Graphs that were compiled with a store, which the server's replaces. */

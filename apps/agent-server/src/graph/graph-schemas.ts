@@ -29,7 +29,7 @@ const READERS = {
 } as const;
 
 /** Channels that LangGraph makes for itself. */
-const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
+const INTERNAL_CHANNEL = /^(__|branch:|join:|start:)/;
 
 /**
  * Schema of an annotation at run time: it has only the names. They may hold anything.
@@ -43,7 +43,10 @@ function schemaOfNames(names: readonly string[]): JsonObject {
 function channelNames(graph: RunnableGraph): readonly string[] | undefined {
   const channels: unknown = Reflect.get(graph, 'channels');
   const builder: unknown = Reflect.get(graph, 'builder');
-  return isJsonObject(channels) && builder !== undefined ? Object.keys(channels) : undefined;
+  if (!isJsonObject(channels) || builder === undefined) return undefined;
+  // releases before 0.2.70 have a channel for each node, by its name
+  const nodes: unknown = Reflect.get(graph, 'nodes');
+  return Object.keys(channels).filter((name) => !isJsonObject(nodes) || !Object.hasOwn(nodes, name));
 }
 
 /**

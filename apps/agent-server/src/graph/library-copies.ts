@@ -2,7 +2,6 @@ import { readFile, realpath } from 'node:fs/promises';
 import { createRequire, findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LIBRARY_FLOORS } from '#lib/graph-configuration';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { sharedModule } from './shared-engine.js';
 
@@ -42,10 +41,12 @@ export async function importOfAgent(
   return isJsonObject(module) ? module : undefined;
 }
 
+const LANGGRAPH = '@langchain/langgraph';
+
 /** File from which the library is imported when a package manager keeps the packages of packages apart. */
 async function libraryOf(agentFile: string): Promise<string | undefined> {
   try {
-    const manifest = findPackageJSON(LIBRARY_FLOORS.javascript.name, pathToFileURL(agentFile));
+    const manifest = findPackageJSON(LANGGRAPH, pathToFileURL(agentFile));
     return manifest === undefined ? undefined : await realpath(manifest);
   } catch {
     return undefined; // not installed

@@ -28,6 +28,7 @@ export interface RunnableGraph {
   ): Promise<GraphConfig>;
   getSubgraphsAsync?(namespace?: string, recurse?: boolean): AsyncIterable<[string, RunnableGraph]>;
   getGraphAsync?(config: { xray?: boolean | number }): Promise<{ toJSON(): unknown }>;
+  getGraph?(config: { xray?: boolean | number }): { toJSON(): unknown };
 }
 
 export interface GraphConfig {
@@ -87,13 +88,31 @@ export function isGraphBuilder(value: unknown): value is { compile(): unknown } 
  * channel.
  */
 export function withSaver(graph: RunnableGraph, saver: BaseCheckpointSaver): RunnableGraph {
-  const copy = compiledOf(graph).withConfig({});
+  const copy = copyOf(compiledOf(graph));
   const subgraphs = copy.getSubgraphsAsync?.bind(copy);
   const getSubgraphsAsync: RunnableGraph['getSubgraphsAsync'] = async function* (namespace, recurse) {
     for await (const [name, subgraph] of subgraphs?.(namespace, recurse) ?? [])
       yield [name, withSaver(subgraph, saver)];
   };
   return Object.assign(copy, { checkpointer: saver, getSubgraphsAsync });
+}
+
+/** Releases before 0.2.17 answer `withConfig` with a wrapper that knows no states. */
+function copyOf(graph: RunnableGraph): RunnableGraph {
+  const copy = graph.withConfig({});
+  if (isRunnableGraph(copy)) return copy;
+  return Object.create(
+    Object.getPrototypeOf(graph),
+    Object.getOwnPropertyDescriptors(graph),
+  ) as RunnableGraph;
+}
+
+/** The drawing of a graph; releases before 0.2.17 draw at once. */
+export async function drawingOf(graph: RunnableGraph, xray: boolean | number): Promise<unknown> {
+  const { getGraphAsync, getGraph } = graph;
+  if (getGraphAsync) return (await getGraphAsync.call(graph, { xray })).toJSON();
+  if (getGraph) return getGraph.call(graph, { xray }).toJSON();
+  throw new Error('its LangGraph cannot draw graphs; update @langchain/langgraph');
 }
 
 /** The graph itself: createAgent() returns an object with the graph inside. */

@@ -5,6 +5,7 @@ import { postgresTrouble, sqlState } from '#lib/postgres';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
 import {
+  drawingOf,
   type GraphConfig,
   type HistoryOptions,
   type RunnableGraph,
@@ -36,7 +37,7 @@ import { checkpointOf } from '../wire/checkpoint-on-wire.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { errorOnWire, toWire, wireJson } from '../wire/wire-value.js';
 import { commandOf } from './graph-options.js';
-import { interruptsByTask } from './interrupts.js';
+import { interruptsByTask, interruptsOf } from './interrupts.js';
 
 function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
   return typeof state === 'object' && state !== null && 'tasks' in state;
@@ -70,7 +71,7 @@ export function stateOnWire(state: StateSnapshot): JsonObject {
     created_at: state.createdAt ?? null,
     checkpoint: checkpointOf(state.config),
     parent_checkpoint: checkpointOf(state.parentConfig),
-    interrupts: state.tasks.flatMap((task) => task.interrupts ?? []).map(toWire),
+    interrupts: interruptsOf(state).map(toWire),
   };
 }
 
@@ -174,9 +175,7 @@ export class GraphQuestions implements Answers {
   }
 
   async drawing({ graphId, xray }: DrawingQuestion): Promise<string> {
-    const graph = await this.parts.graphs.get(graphId);
-    const drawn = await graph.getGraphAsync?.({ xray });
-    return JSON.stringify(drawn?.toJSON() ?? { nodes: [], edges: [] });
+    return JSON.stringify(await drawingOf(await this.parts.graphs.get(graphId), xray));
   }
 
   async schemas({ graphId }: SchemasQuestion): Promise<string> {

@@ -38,6 +38,11 @@ export async function settleRefusedWrites(
   }
 }
 
+/** Everything that a state waits for. */
+export function interruptsOf({ tasks }: StateSnapshot): readonly unknown[] {
+  return tasks.flatMap((task) => task.interrupts ?? []);
+}
+
 /** The interrupts of a state as a thread shows them: by the task that waits. */
 export function interruptsByTask(state: StateSnapshot): Record<string, unknown> {
   const waiting = state.tasks.filter((task) => (task.interrupts?.length ?? 0) > 0);

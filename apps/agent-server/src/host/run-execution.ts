@@ -39,7 +39,7 @@ import {
   placeOfBranch,
   requireCheckpoint,
 } from './graph-options.js';
-import { interruptsByTask, isAtBreakpoint, settleRefusedWrites } from './interrupts.js';
+import { interruptsByTask, interruptsOf, isAtBreakpoint, settleRefusedWrites } from './interrupts.js';
 
 /** An agent may throw anything, of any size. */
 const MAX_TEXT = 8_192;
@@ -109,6 +109,11 @@ function isRootChunk(event: unknown, runId: string): event is RootChunk {
   );
 }
 
+/** Releases of LangGraph since which a graph takes the checkpointer and the store of a call. */
+const TAKES_OPTIONS = '0.2.20';
+/** Releases since which values always name what a graph stopped for. */
+const SHOWS_INTERRUPTS = '0.4.0';
+
 /** Time for a stopped graph to end; then the run ends without it, and its later writes are rejected. */
 const STOP_GRACE_MS = 5_000;
 
@@ -177,7 +182,7 @@ export class RunExecution {
         store: this.parts.store,
         signal: this.#abort.signal,
       });
-      const graph = await this.parts.graphs.get(run.graphId, options);
+      const graph = await this.#graph(options, saver);
       const breakpoint = continues ? await this.#breakpoint(graph, saver) : undefined;
       if (breakpoint) output.stopped(breakpoint.values);
       else {
@@ -189,6 +194,8 @@ export class RunExecution {
         );
       }
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
+      if (!output.interrupts && this.parts.graphs.isOlder(run.graphId, SHOWS_INTERRUPTS))
+        output.interrupted(interruptsOf(await this.#state(graph, saver)));
       return await this.#finished(graph, saver, output);
     } catch (error) {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
@@ -197,6 +204,14 @@ export class RunExecution {
       this.parts.log.warn({ err: errorForLog(error, this.parts.secrets) }, 'run failed');
       return this.#failed(output, errorOnWire(error), 'error');
     }
+  }
+
+  async #graph(options: GraphOptions, saver: BaseCheckpointSaver): Promise<RunnableGraph> {
+    const { graphs, store } = this.parts;
+    const graph = await graphs.get(this.run.graphId, options);
+    return graphs.isOlder(this.run.graphId, TAKES_OPTIONS)
+      ? Object.assign(withSaver(graph, saver), { store })
+      : graph;
   }
 
   /** Leaves a thread whose state can be read. */

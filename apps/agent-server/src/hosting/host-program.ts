@@ -96,7 +96,7 @@ export function pythonHost(
     args: [
       PYTHON_FOLDERS.find((place) => existsSync(place)) ?? 'python',
       kind,
-      ...(kind === 'graphs' ? [`${LIBRARY_FLOORS.python.name}>=${LIBRARY_FLOORS.python.oldest}`] : []),
+      ...(kind === 'graphs' ? LIBRARY_FLOORS.python.map(({ name, oldest }) => `${name}>=${oldest}`) : []),
     ],
     environment,
     instead: { postgresUri: '', poolSize: 0, importFolders: importFolders(folder, settings) },

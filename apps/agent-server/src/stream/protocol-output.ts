@@ -51,6 +51,10 @@ export class ProtocolOutput implements RunOutput {
     return this.#state.interrupts;
   }
 
+  interrupted(interrupts: readonly unknown[]): void {
+    this.#state.interrupted(interrupts);
+  }
+
   stopped(values: unknown): void {
     this.#state.stopped(values);
   }

@@ -4,6 +4,8 @@ export interface RunOutput {
   readonly lastValues: unknown;
   /** Reasons for which the graph stopped; undefined when it ran to its end. */
   readonly interrupts: readonly unknown[] | undefined;
+  /** The graph stopped for these, if there are any, and its values do not show them. */
+  interrupted(interrupts: readonly unknown[]): void;
   /** The graph is not called at all: it had stopped in this state already. */
   stopped(values: unknown): void;
   /** The graph has ended without an error. */

@@ -2,7 +2,7 @@ import { isJsonObject } from '#lib/json';
 import type { SecretWords } from '../wire/secret-words.js';
 import type { LibraryChunk, LibrarySource, Render } from './render.js';
 import type { RunEvent, RunOutput } from './run-event.js';
-import { definitionsOf, type StreamMode } from './stream-modes.js';
+import { definitionsOf, libraryModesOf, type StreamMode } from './stream-modes.js';
 
 /** The newest state of the outermost graph, and its interrupts. */
 export class LastState {
@@ -26,6 +26,11 @@ export class LastState {
     const { __interrupt__: interrupts, ...rest } = values;
     this.#interrupts = [...(this.#interrupts ?? []), ...(Array.isArray(interrupts) ? interrupts : [])];
     if (Object.keys(rest).length > 0) this.#values = rest;
+  }
+
+  /** The graph was seen to have stopped, which its values do not show. */
+  interrupted(interrupts: readonly unknown[]): void {
+    if (interrupts.length > 0) this.#interrupts = [...interrupts];
   }
 
   /** The graph had stopped in this state before. */
@@ -52,8 +57,16 @@ function outletsOf(modes: readonly StreamMode[]): ReadonlyMap<string, readonly O
   return outlets;
 }
 
-/** A chunk of `stream` with a list of modes: `[mode, payload]`, or `[namespace, mode, payload]`. */
-function parseChunk(chunk: unknown): (LibraryChunk & { readonly source: unknown }) | undefined {
+/**
+ * A chunk of `stream` with a list of modes: `[mode, payload]`, or `[namespace, mode, payload]`. Releases before 0.2.20 give
+ * the payload alone where the list has one mode.
+ */
+function parseChunk(
+  chunk: unknown,
+  [only, ...others]: readonly LibrarySource[],
+): (LibraryChunk & { readonly source: unknown }) | undefined {
+  if (others.length === 0 && !(Array.isArray(chunk) && chunk.includes(only)))
+    return { source: only, payload: chunk, namespace: [] };
   if (!Array.isArray(chunk)) return undefined;
   const parts: unknown[] = chunk;
   if (parts.length !== 3) return { source: parts[0], payload: parts[1], namespace: [] };
@@ -64,6 +77,7 @@ function parseChunk(chunk: unknown): (LibraryChunk & { readonly source: unknown 
 /** Turns the stream of a graph into events of the wire, as far as they were requested. */
 export class StreamOutput implements RunOutput {
   readonly #outlets: ReadonlyMap<string, readonly Outlet[]>;
+  readonly #sources: readonly LibrarySource[];
   readonly #state = new LastState();
 
   constructor(
@@ -75,6 +89,7 @@ export class StreamOutput implements RunOutput {
     private readonly secrets: SecretWords,
   ) {
     this.#outlets = outletsOf(modes);
+    this.#sources = libraryModesOf(modes);
   }
 
   get lastValues(): unknown {
@@ -87,7 +102,7 @@ export class StreamOutput implements RunOutput {
 
   /** One chunk of `stream`. */
   chunk(given: unknown): void {
-    const chunk = parseChunk(given);
+    const chunk = parseChunk(given, this.#sources);
     if (!chunk || typeof chunk.source !== 'string') return;
     if (chunk.source === 'values' && chunk.namespace.length === 0) this.#state.note(chunk.payload);
     this.#show(chunk.source, chunk);
@@ -97,6 +112,10 @@ export class StreamOutput implements RunOutput {
   libraryEvent(event: unknown): void {
     const source: LibrarySource = 'events';
     this.#show(source, { payload: event, namespace: [] });
+  }
+
+  interrupted(interrupts: readonly unknown[]): void {
+    this.#state.interrupted(interrupts);
   }
 
   stopped(values: unknown): void {
