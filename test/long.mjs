@@ -2,13 +2,18 @@
 // (`*.long.ts`), and the spec files that have some beside others (`itLong`). docs/long-tests.md keeps the last result.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { openRunFolder, removeRun } from '../scripts/tests/run-folder.mjs';
 
 const MARK = /\bitLong\b/;
 const marked = ['apps', 'libs', 'test']
   .flatMap((root) => readdirSync(root, { recursive: true }).map((name) => join(root, name)))
   .filter((path) => /\.spec\.tsx?$/.test(path) && MARK.test(readFileSync(path, 'utf8')));
+
+// templates --from FOLDER: the agents of that folder in place of the repository's own
+const given = process.argv.slice(2);
+const from = given.indexOf('--from');
+const [, folderOfTemplates] = from < 0 ? [] : given.splice(from, 2);
 
 const build = spawnSync(process.execPath, ['bin/build.js'], { stdio: 'inherit' });
 if (build.status !== 0) process.exit(1);
@@ -23,9 +28,16 @@ const run = spawnSync(
     '--runInBand',
     // some take hours; what they wait for has deadlines of its own
     '--testTimeout=14400000',
-    ...process.argv.slice(2),
+    ...given,
   ],
-  { stdio: 'inherit', env: { ...process.env, AGENTPLANE_LONG_TESTS: '1' } },
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      AGENTPLANE_LONG_TESTS: '1',
+      ...(folderOfTemplates === undefined ? {} : { AGENTPLANE_TEST_TEMPLATES: resolve(folderOfTemplates) }),
+    },
+  },
 );
 removeRun(folder);
 process.exit(run.status ?? 1);

@@ -8,6 +8,8 @@ import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js'
 
 /** Releases of langgraph and langgraph-checkpoint that people's locks have together: the newest of each minor, and the floor. */
 const PYTHON = [
+  ['0.4.1', '2.0.26'],
+  ['0.4.8', '2.1.0'],
   ['0.4.10', '2.0.26'],
   ['0.5.4', '2.1.1'],
   ['0.6.11', '2.1.2'],

@@ -61,7 +61,9 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
   const { installCommand, buildCommand } = config;
   const common = { signal, maxFileBytes: maxFileBytes(config) };
   const configuration = join(root, config.graphConfig);
-  const python = await PythonBuild.begin(configuration, common);
+  const python = await PythonBuild.begin(configuration, common, {
+    hasOwnInstall: installCommand !== undefined,
+  });
   if (installCommand !== undefined)
     await shell('install command', { text: installCommand, folder: root, ...common });
   else if (python) await python.install();

@@ -266,7 +266,7 @@ describe('the builder', () => {
     const at = await work();
     await step('fetch', at, settings);
     const ended = await step('build', at, settings);
-    expect(ended.message).toMatch(/need Python 3\.99; this machine has .*python3\.99-venv\) or change/);
+    expect(ended.message).toMatch(/need Python 3\.99; this machine has .*python3\.99-venv; .*\) or change/);
     expect(existsSync(join(at, 'source', 'ran'))).toBe(false);
   });
 

@@ -47,17 +47,37 @@ function refuseAll(problems: readonly string[]): Judgement {
 const BUILT_ELSEWHERE = 'it belongs to builds of container images';
 const OF_PYTHON = 'it belongs to Python graphs';
 
+/** Parts of `dockerfile_lines`: those with a meaning without a container, and the rest. */
+export interface DockerfileLines {
+  /** Packages that pip is to install. */
+  readonly packages: readonly string[];
+  /** Other commands; comments are none. */
+  readonly others: readonly string[];
+}
+
+const PIP_INSTALL = /^RUN\s+(?:python3?\s+-m\s+|uv\s+)?pip3?\s+install\s+(.+)$/;
+const PACKAGE = /^[A-Za-z0-9][\w.-]*(\[[\w,.-]+\])?([=<>!~]=?[\w.*+!-]+)?(,[=<>!~]=?[\w.*+!-]+)*$/;
+
+export function parseDockerfileLines(value: unknown): DockerfileLines {
+  const packages: string[] = [];
+  const others: string[] = [];
+  for (const line of Array.isArray(value) ? value.map(String) : []) {
+    if (/^\s*(#.*)?$/.test(line)) continue;
+    const words = PIP_INSTALL.exec(line.trim())?.[1]?.replaceAll(/["']/g, '').split(/\s+/) ?? [];
+    const names = words.filter((word) => !/^(-U|--upgrade|--no-cache-dir|--system)$/.test(word));
+    if (names.length > 0 && names.every((name) => PACKAGE.test(name))) packages.push(...names);
+    else others.push(line.trim());
+  }
+  return { packages, others };
+}
+
 /** Every key that the field's tools know; each drives something, is refused, or is named in a note. */
 const SETTINGS: Readonly<Record<string, Judge>> = {
   $schema: drives,
   graphs: drives,
   env: drives,
   node_version: (value) =>
-    NODE_VERSIONS.includes(String(value))
-      ? undefined
-      : {
-          refusal: `${JSON.stringify(value)} is not one of ${NODE_VERSIONS.join(', ')}; agents run on Node 24`,
-        },
+    NODE_VERSIONS.includes(String(value)) ? undefined : { note: 'agents run on Node 24' },
   dependencies: judgeDependencies,
   auth: drives,
   http: judgeHttp,
@@ -70,8 +90,17 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   checkpointer: judgeCheckpointer,
   encryption: refuse('custom encryption cannot be run yet; remove it'),
   webhooks: (webhooks) => refuseAll(parseWebhookSettings({ webhooks }).problems),
-  dockerfile_lines: (value) =>
-    Array.isArray(value) && value.length === 0 ? undefined : { refusal: `${BUILT_ELSEWHERE}; remove it` },
+  // they prepare a machine for what an agent may do: without them it fails there, by name
+  dockerfile_lines: (value, language) => {
+    const { packages, others } = parseDockerfileLines(value);
+    const lines =
+      language === 'python' ? others : [...others, ...packages.map((one) => `pip install ${one}`)];
+    return lines.length === 0
+      ? undefined
+      : {
+          note: `${BUILT_ELSEWHERE}; install here what these lines install: ${lines.join('; ').slice(0, 300)}`,
+        };
+  },
   node_loader: note('TypeScript is always loaded by esbuild'),
   api_version: note('there is one version of the agent server'),
   ...Object.fromEntries(

@@ -11,7 +11,7 @@ export interface LibraryFloor {
 export const LIBRARY_FLOORS: Readonly<Record<GraphLanguage, readonly LibraryFloor[]>> = {
   javascript: [{ name: '@langchain/langgraph', oldest: '0.2.5' }],
   python: [
-    { name: 'langgraph', oldest: '0.4.10' },
+    { name: 'langgraph', oldest: '0.4.1' },
     { name: 'langgraph-checkpoint', oldest: '2.0.26' },
   ],
 };

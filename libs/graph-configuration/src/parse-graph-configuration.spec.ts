@@ -190,11 +190,32 @@ describe('langgraph.json', () => {
     ],
     [{ webhooks: { url: { max_url_length: 0 } } }, /url\.max_url_length must be a whole number above 0/],
     [{ dependencies: ['.', 'langchain'] }, /"dependencies": langchain cannot be installed/],
-    [{ node_version: '18' }, /"node_version": "18" is not one of 20, 22, 24/],
-    [{ dockerfile_lines: ['RUN x'] }, /"dockerfile_lines": it belongs to builds of container images/],
     [{ store: [], ui: [] }, /"store": .*; "ui": /],
   ])('refuses %j', (more, message) => {
     expect(() => parse(more)).toThrow(message);
+  });
+
+  it('names lines of a Dockerfile and versions of Node that it leaves aside', () => {
+    const lines = ['# browsers', 'RUN npx playwright install', 'RUN pip install a'];
+    expect(parse({ dockerfile_lines: lines, node_version: '18' }).notes).toEqual([
+      '"dockerfile_lines" of langgraph.json drives nothing: it belongs to builds of container images; install here what these lines install: RUN npx playwright install; pip install a',
+      '"node_version" of langgraph.json drives nothing: agents run on Node 24',
+    ]);
+  });
+
+  it('installs the packages of Python that lines of a Dockerfile install', () => {
+    const text = JSON.stringify({
+      graphs: { agent: './a.py:graph' },
+      dependencies: ['.'],
+      dockerfile_lines: [
+        'RUN pip install --no-cache-dir "a>=1,<2" b[c]',
+        'ENV A=b',
+        'RUN pip install -r x.txt',
+      ],
+    });
+    const { python, notes } = parseGraphConfiguration(text, ['javascript', 'python']);
+    expect(python?.packages).toEqual(['a>=1,<2', 'b[c]']);
+    expect(notes.join()).toMatch(/install: ENV A=b; RUN pip install -r x\.txt$/);
   });
 
   it('takes components and what pages share with them', () => {

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { parseThreadTtl, type ThreadTtlSettings } from './checkpointer-settings.js';
 import { failed } from './failed.js';
 import { type HttpSettings, parseHttpSettings } from './http-settings.js';
-import { judgeSettings } from './judge-settings.js';
+import { judgeSettings, parseDockerfileLines } from './judge-settings.js';
 import {
   type GraphLanguage,
   type ModuleExport,
@@ -79,7 +79,7 @@ function parsePythonSettings(settings: JsonObject): PythonSettings {
   return {
     version: parseVersion(settings['python_version']),
     folders,
-    packages,
+    packages: [...packages, ...parseDockerfileLines(settings['dockerfile_lines']).packages],
     pipConfigFile: typeof file === 'string' && file !== '' ? file : undefined,
     installer: chosen,
     keepsPip: keeps === true || (Array.isArray(keeps) && keeps.includes('pip')),

@@ -54,6 +54,10 @@ class Refused(Exception):
     """What the list asks for cannot be installed."""
 
 
+class OtherPython(Refused):
+    """The list is for other versions of Python."""
+
+
 Document = dict[str, Any]
 
 
@@ -95,6 +99,8 @@ class Environment:
     def __init__(self, python: str) -> None:
         asked = subprocess.run([python, "-I", "-c", _ASK], capture_output=True, text=True, check=True)
         self._values: dict[str, str] = json.loads(asked.stdout)
+        #: What the list says of Python, once it was looked at.
+        self.asked: str | None = None
 
     def fits(self, marker: str | None, extras: frozenset[str] = frozenset()) -> bool:
         if not marker:
@@ -104,12 +110,13 @@ class Environment:
 
     def require(self, asked: str | None, where: str) -> None:
         version = self._values["python_full_version"]
+        self.asked = asked
         try:
             fits = asked is None or SpecifierSet(asked).contains(version, prereleases=True)
         except InvalidSpecifier:
             return
         if not fits:
-            raise Refused(
+            raise OtherPython(
                 f"{where} asks for Python {asked}, and this is Python {version}; "
                 'set "python_version" of langgraph.json to one that it takes'
             )
@@ -317,9 +324,12 @@ def main(folder: Path, kind: str, python: str) -> Document:
             lines = of_project(folder, environment)
             for line in lines:
                 Requirement(line)
-            return {"lines": lines, "isLocked": False, "folders": []}
+            return {"lines": lines, "isLocked": False, "folders": [], "python": environment.asked}
         found = of_uv(folder, environment) if kind == "uv.lock" else of_poetry(folder, environment)
-        return {"lines": sorted(found.texts), "isLocked": True, "folders": sorted(set(found.folders) - {"."})}
+        folders = sorted(set(found.folders) - {"."})
+        return {"lines": sorted(found.texts), "isLocked": True, "folders": folders, "python": environment.asked}
+    except OtherPython as error:
+        return {"refused": str(error), "isPython": True}
     except Refused as error:
         return {"refused": str(error)}
     except InvalidRequirement as error:

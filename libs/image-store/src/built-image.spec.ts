@@ -116,7 +116,7 @@ describe('importBuilt', () => {
         writeFileSync(join(source, 'graph.py'), '');
         writeFileSync(join(source, 'langgraph.json'), '{"graphs": {"agent": "./graph.py:graph"}}');
       },
-      /^langgraph 0\.3\.34 is too old .* 0\.4\.10 or newer$/,
+      /^langgraph 0\.3\.34 is too old .* 0\.4\.1 or newer$/,
     ],
     [
       'a folder that was removed',

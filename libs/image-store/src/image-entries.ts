@@ -66,6 +66,8 @@ export interface ImageEntry {
   readonly importedAt: string;
   /** Namespaces that have the image; undefined for every one of the machine. */
   readonly namespaces?: readonly string[];
+  /** Sentences for people about what of the content was installed otherwise than it asks. */
+  readonly notes?: readonly string[];
   /** Former contents of the name, newest first. */
   readonly history?: readonly { readonly digest: string; readonly importedAt: string }[];
 }

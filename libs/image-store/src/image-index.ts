@@ -14,6 +14,8 @@ export interface NewMeaning {
   readonly folder: string;
   /** Namespaces that have the name from then on; undefined for all. */
   readonly namespaces: readonly string[] | undefined;
+  /** Notes of the content; undefined for one that was there before. */
+  readonly notes: readonly string[] | undefined;
   /**
    * Decides which namespaces have the name after this, given its former entry; asked again under the lock.
    */
@@ -51,7 +53,7 @@ export class ImageIndex {
    * Points a name to a digest; the same digest again changes nothing.
    * @throws Error when its owners changed or the content was removed meanwhile, and the errors of `decide`
    */
-  async set(name: string, { digest, folder, namespaces, decide }: NewMeaning): Promise<void> {
+  async set(name: string, { digest, folder, namespaces, notes: given, decide }: NewMeaning): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.#locked(async () => {
       const before = await this.find(name);
@@ -60,7 +62,8 @@ export class ImageIndex {
       if (!existsSync(folder))
         throw new Error(`adding image ${name}: its content was removed meanwhile; run the same again`);
       const isKnown = before?.digest === digest;
-      if (isKnown && isSame(before.namespaces, namespaces)) return;
+      const notes = given ?? (isKnown ? before.notes : undefined) ?? [];
+      if (isKnown && isSame(before.namespaces, namespaces) && given === undefined) return;
       const history = [
         ...(before && !isKnown ? [{ digest: before.digest, importedAt: before.importedAt }] : []),
         ...(before?.history ?? []),
@@ -69,6 +72,7 @@ export class ImageIndex {
         digest,
         importedAt: isKnown ? before.importedAt : this.#clock.now().toISOString(),
         ...(namespaces ? { namespaces } : {}),
+        ...(notes.length > 0 ? { notes } : {}),
         ...(history.length > 0 ? { history: history.slice(0, MAX_HISTORY) } : {}),
       };
       const { images } = await this.#file();

@@ -156,6 +156,8 @@ export interface StoredImage {
   readonly importedAt: string;
   /** Namespaces that have the image; undefined for every one of the machine. */
   readonly namespaces?: readonly string[];
+  /** Sentences about settings that drive nothing, and about what was installed otherwise than the agent asks. */
+  readonly notes: readonly string[];
 }
 
 export interface ImportOptions {
@@ -235,14 +237,15 @@ export class ImageStore {
       const digest = await copyContent(source, partial, secretsLeftOut(source));
       if (namespaces && existsSync(this.#openFolderOf(digest))) throw contentIsOpen(name, namespaces);
       const folder = namespaces ? this.#closed.folderOf(digest) : this.#openFolderOf(digest);
+      let notes: readonly string[] | undefined;
       if (!existsSync(folder)) {
-        await this.#install({ folder: partial, own }, configuration, options);
+        notes = await this.#install({ folder: partial, own }, configuration, options);
         await moveInto(partial, folder); // another import of the same content may have been faster
       } else if (await hasLostPython(folder)) {
-        await this.#install({ folder: partial, own }, configuration, options);
+        notes = await this.#install({ folder: partial, own }, configuration, options);
         await rename(join(partial, '.venv'), join(folder, '.venv'));
       }
-      await this.#index.set(name, { digest, folder, namespaces, decide });
+      await this.#index.set(name, { digest, folder, namespaces, notes, decide });
       if (namespaces) await this.#closed.give(digest, namespaces);
     });
     const image = await this.find(name);
@@ -341,16 +344,19 @@ export class ImageStore {
     return join(this.#installation, 'dist', 'apps', app, 'src', 'main.js');
   }
 
-  /** Gives an image the packages that it asks for. */
+  /** Gives an image the packages that it asks for. @returns its notes */
   async #install(
     { folder, own }: { readonly folder: string; readonly own: string },
     configuration: GraphConfiguration,
     { builds = false, onInstall, onLine }: ImportOptions,
-  ): Promise<void> {
+  ): Promise<readonly string[]> {
     const { shared, platformModules } = this.#packages;
     const clock = this.#clock;
     const { python: settings } = configuration;
-    if (settings) await installPython({ folder, own, shared, clock, settings, builds, onInstall, onLine });
+    const notes = [...configuration.notes];
+    const onNote = (note: string): void => void notes.push(note);
+    if (settings)
+      await installPython({ folder, own, shared, clock, settings, builds, onInstall, onLine, onNote });
     else
       await installDependencies({
         folder,
@@ -358,18 +364,21 @@ export class ImageStore {
         shared,
         clock,
         platformModules,
+        onNote,
         ...(onInstall ? { onInstall } : {}),
       });
     requireLibraries(configuration, folder);
+    return notes;
   }
 }
 
-function storedImage(name: string, { digest, importedAt, namespaces }: ImageEntry): StoredImage {
+function storedImage(name: string, { digest, importedAt, namespaces, notes = [] }: ImageEntry): StoredImage {
   return {
     name,
     digest,
     importedAt,
     reference: pinnedReference(name, digest),
+    notes,
     ...(namespaces ? { namespaces } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment, startVariables, wholeEnvironment } from '#lib/config';
@@ -44,13 +44,29 @@ export function nodeHost(variables: Readonly<Record<string, string>> = {}, spare
   };
 }
 
+/** Folders of a workspace that a lock file names as the project's own code. */
+const OF_LOCKS: readonly (readonly [string, RegExp])[] = [
+  ['uv.lock', /^source = \{ (?:editable|virtual|directory) = "([^"]+)" \}/gm],
+  ['poetry.lock', /^type = "directory"\nurl = "([^"]+)"/gm],
+];
+
+function* membersOf(place: string): Generator<string> {
+  for (const [lock, pattern] of OF_LOCKS)
+    if (existsSync(join(place, lock)))
+      for (const [, member = ''] of readFileSync(join(place, lock), 'utf8').matchAll(pattern))
+        yield resolve(place, member);
+}
+
 /**
  * Folders that the code of an agent's folder is imported from: a package itself, one below it, or below
- * `src`.
+ * `src`; and so those of its workspace.
  */
 function importFolders(folder: string, settings: PythonSettings): readonly string[] {
-  return settings.folders.flatMap((given) => {
-    const place = resolve(folder, given);
+  const given = settings.folders.map((one) => resolve(folder, one));
+  const members = given
+    .flatMap((place) => [...membersOf(place)])
+    .filter((one) => one.startsWith(`${folder}/`));
+  return [...new Set([...given, ...members])].flatMap((place) => {
     if (place !== folder && existsSync(join(place, '__init__.py'))) return [dirname(place)];
     const source = join(place, 'src');
     return existsSync(source) ? [source, place] : [place];

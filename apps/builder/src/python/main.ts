@@ -16,7 +16,7 @@ try {
   const onLine = (line: string): void => void process.stdout.write(`${line}\n`);
   const onInstall = (): void => onLine('installing the packages that the lists of the agent name');
   if (step === 'install')
-    await installOwnPython({ folder, settings, builds: false, onInstall, onLine }, tools);
+    await installOwnPython({ folder, settings, builds: false, onInstall, onLine, onNote: onLine }, tools);
   else await closeEnvironment(folder, settings);
 } catch (error) {
   writeFileSync(message, errorText(error));

@@ -37,16 +37,21 @@ export class PythonBuild {
   }
 
   /**
-   * Checks if the graphs are Python, and if the machine can run them. A `.venv` of the repository was made on
+   * Checks if the graphs are Python, and if the machine has the one that a command of the repository is to install for. A `.venv` of the repository was made on
    * another machine and is removed.
    * @returns undefined for other graphs, and for a configuration that is not valid yet: a build command may
    * write it
-   * @throws TerminalError when the machine lacks the Python that they need
+   * @throws TerminalError when the machine lacks that Python
    */
-  static async begin(configuration: string, common: Common): Promise<PythonBuild | undefined> {
+  static async begin(
+    configuration: string,
+    common: Common,
+    { hasOwnInstall }: { readonly hasOwnInstall: boolean },
+  ): Promise<PythonBuild | undefined> {
     const agent = findAgentPython(configuration);
     if (!agent) return undefined;
-    await findPython(agent.settings.version);
+    // our own installation takes another one that the lists allow
+    if (hasOwnInstall) await findPython(agent.settings.version);
     rmSync(join(agent.folder, '.venv'), { recursive: true, force: true });
     return new PythonBuild(configuration, common);
   }

@@ -64,20 +64,32 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
   const path = join(folder, 'langgraph.json');
   if (!existsSync(path))
     throw new CommandError('failed', `${folder} has no langgraph.json: name the folder of an agent`);
-  const { language } = parseGraphConfiguration(readFileSync(path, 'utf8'), ['javascript', 'python']);
+  const configuration = readFileSync(path, 'utf8');
+  const { language } = parseGraphConfiguration(configuration, ['javascript', 'python']);
+  const own = dockerfileLines(configuration);
   const isPython = language === 'python';
   const install = isPython ? pythonStep(folder) : packagesStep(folder);
   const secrets = isPython || install === undefined ? [] : installSecrets(folder);
   const mounts = secrets.map(({ id }) => `--mount=type=secret,id=${id},target=/agent/${id} `).join('');
   const lines = [
     `FROM ${prefix}agentplane/${isPython ? 'agent-python' : 'agent'}:${PLATFORM_VERSION}`,
-    ...(install === undefined ? [] : ['USER root']),
+    ...(install === undefined && own.length === 0 ? [] : ['USER root']),
+    ...own,
     'COPY --chown=0:0 . /agent',
-    ...(install === undefined ? [] : [`RUN ${mounts}${install}`, 'USER 10001:10001']),
+    ...(install === undefined ? [] : [`RUN ${mounts}${install}`]),
+    ...(install === undefined && own.length === 0 ? [] : ['USER 10001:10001']),
   ];
-  const own = ['.dockerignore', '.containerignore'].map((name) => join(folder, name)).filter(existsSync);
-  const ignored = ignoredLines(own.map((file) => readFileSync(file, 'utf8').trimEnd()));
+  const ignoreFiles = ['.dockerignore', '.containerignore']
+    .map((name) => join(folder, name))
+    .filter(existsSync);
+  const ignored = ignoredLines(ignoreFiles.map((file) => readFileSync(file, 'utf8').trimEnd()));
   return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n`, secrets };
+}
+
+/** `dockerfile_lines` of a langgraph.json, which its author runs on their own machine. */
+function dockerfileLines(configuration: string): readonly string[] {
+  const { dockerfile_lines: lines } = JSON.parse(configuration) as { readonly dockerfile_lines?: unknown };
+  return Array.isArray(lines) ? lines.map(String) : [];
 }
 
 /**

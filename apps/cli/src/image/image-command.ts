@@ -164,6 +164,7 @@ async function takeFolder(
       onLine: showProgress,
     });
     process.stdout.write(`${image.reference}\n`);
+    for (const note of image.notes) process.stderr.write(`Note: ${visibleText(note)}\n`);
     warnOfUnlocked(folder);
     warnOfSecrets(name, folder);
     return image;

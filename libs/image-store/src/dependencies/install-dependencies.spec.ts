@@ -36,6 +36,8 @@ function imageOf(files: string | Readonly<Record<string, string>>): string {
   return folder;
 }
 
+let notes: string[] = [];
+
 async function install(folder: string): Promise<void> {
   const shared = join(images, 'dependencies');
   await installDependencies({
@@ -45,6 +47,7 @@ async function install(folder: string): Promise<void> {
     platformModules,
     clock: systemClock,
     onInstall: () => installs++,
+    onNote: (note) => notes.push(note),
   });
 }
 
@@ -56,6 +59,29 @@ const versionIn = (folder: string): unknown =>
   ).version;
 
 describe('installing the dependencies of an image', () => {
+  it.each(['npm', 'pnpm', 'yarn', 'berry'])(
+    'leaves out what the agent server replaces from %s',
+    async (kind) => {
+      notes = [];
+      const folder = imageOf(kind);
+      const gone = '"dependencies": { "@langchain/langgraph-api": "0.0.0-gone", ';
+      const edit = (file: string, from: string | RegExp, to: string): void => {
+        const path = join(folder, file);
+        if (existsSync(path)) writeFileSync(path, readFileSync(path, 'utf8').replace(from, to));
+      };
+      edit('package.json', /"dependencies": ?\{/, gone);
+      edit('package-lock.json', /"dependencies": ?\{/, gone);
+      edit(
+        'pnpm-lock.yaml',
+        '    dependencies:\n',
+        "    dependencies:\n      '@langchain/langgraph-api':\n        specifier: 0.0.0-gone\n        version: 0.0.0-gone\n",
+      );
+      await install(folder);
+      expect(versionIn(folder)).toBe('7.0.0');
+      expect(notes).toEqual(['left out, since the agent server does their work: @langchain/langgraph-api']);
+    },
+  );
+
   it.each(['npm', 'pnpm', 'yarn', 'berry'])(
     'takes those of a lock file of %s, without those of development',
     async (kind) => {

@@ -10,6 +10,7 @@ import { asInstallUser, findCommands, type InstallUser } from '../install-user.j
 import { inPartial, moveInto } from '../partial-folder.js';
 import { findPackageManager, MANAGER_FILES, type PackageManager, readManifest } from './package-manager.js';
 import { endOfOutput, runProgram } from './run-program.js';
+import { leaveOutReplaced, leftOutNote, replacedIn } from '../replaced-packages.js';
 import { hasPackages } from './shared-packages.js';
 
 /** Codes of npm and of Node that the network or the registry caused. */
@@ -115,6 +116,8 @@ export interface InstallOptions {
   readonly clock: Clock;
   /** Called before an installation begins, which may take minutes. */
   readonly onInstall?: () => void;
+  /** Gets a sentence for people about what was installed otherwise than the agent asks. */
+  readonly onNote?: (note: string) => void;
 }
 
 /** Scripts of a package that run when its dependencies are installed, and may look at its files. */
@@ -164,6 +167,7 @@ async function installShared(
     await chmod(partial, 0o755);
     for (const name of [manager.lockFile, ...MANAGER_FILES])
       if (existsSync(join(folder, name))) await copyFile(join(folder, name), join(partial, name));
+    await leaveOutReplaced(partial);
     await runAsUser(partial, manager, [partial]);
     await mkdir(join(partial, 'node_modules'), { recursive: true }); // a lock file may name nothing
     await keepModules(partial);
@@ -185,7 +189,8 @@ async function keepModules(folder: string): Promise<void> {
 function requireFromPlatform(manifest: JsonObject, platformModules: string): void {
   const { dependencies } = manifest;
   const missing = Object.keys(isJsonObject(dependencies) ? dependencies : {}).filter(
-    (name) => !existsSync(join(platformModules, name, 'package.json')),
+    (name) =>
+      !replacedIn(manifest).includes(name) && !existsSync(join(platformModules, name, 'package.json')),
   );
   if (missing.length > 0)
     throw new TerminalError(
@@ -213,6 +218,8 @@ export async function installDependencies(options: InstallOptions): Promise<void
   const { folder, platformModules } = options;
   const manifest = readManifest(folder) ?? {};
   const manager = findPackageManager(folder, manifest);
+  const note = leftOutNote(replacedIn(manifest));
+  if (note !== undefined) options.onNote?.(note);
   const modules = join(folder, 'node_modules');
   if (!manager) {
     await linkPlatform(folder, platformModules);
@@ -222,6 +229,7 @@ export async function installDependencies(options: InstallOptions): Promise<void
     await symlink(relative(dirname(modules), join(installed, 'node_modules')), modules, 'dir');
   } else {
     options.onInstall?.();
+    await leaveOutReplaced(folder);
     await runAsUser(folder, manager, [options.own]);
   }
 }

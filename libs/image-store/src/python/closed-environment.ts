@@ -7,6 +7,7 @@ import { REASON } from '#lib/resources';
 import { removeTree } from '../partial-folder.js';
 import { compileModules, mendScripts } from './compile-modules.js';
 import { findPython, type Python } from './find-python.js';
+import { OTHER_PYTHON_NOTE } from './install-python.js';
 
 const INTERPRETER = /^python(3(\.\d+)?)?$/;
 const LIBRARY = /^python(3\.\d{1,2})$/;
@@ -59,6 +60,8 @@ async function pythonOf(folder: string, { version }: PythonSettings): Promise<Py
       REASON.buildRefused,
       'the graphs are Python, and the build left no environment in .venv beside langgraph.json: an install_command has to make one there, or leave it out and the packages of the lock file are installed',
     );
+  // the lists of the agent did not allow the version that it names, or the machine lacks that one
+  if (existsSync(join(folder, '.venv', OTHER_PYTHON_NOTE))) return await findPython(minor);
   if (version !== undefined && minorOf(version) !== minor)
     throw new TerminalError(
       REASON.buildRefused,

@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 import { findCommands, isOpenToAll } from '../install-user.js';
 
@@ -31,16 +34,46 @@ function isNewEnough([major = 0, minor = 0]: readonly number[]): boolean {
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
-/** Every interpreter that commands of these names start, once. */
+/** Interpreters that pyenv and uv have installed for this user; their versions are not all in `PATH`. */
+function managed(): readonly string[] {
+  const {
+    HOME = '/',
+    PYENV_ROOT = join(HOME, '.pyenv'),
+    UV_PYTHON_INSTALL_DIR = join(HOME, '.local', 'share', 'uv', 'python'),
+  } = inheritedEnvironment(['HOME', 'PYENV_ROOT', 'UV_PYTHON_INSTALL_DIR']);
+  return [join(PYENV_ROOT, 'versions'), UV_PYTHON_INSTALL_DIR].flatMap((folder) => {
+    try {
+      const versions = readdirSync(folder).filter((name) => /^(cpython-)?3\.\d+/.test(name));
+      return versions.sort().map((name) => join(folder, name, 'bin', 'python3'));
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Every interpreter that commands of these names start, and those of version managers, once. */
 async function* pythons(names: readonly string[]): AsyncGenerator<Python> {
   const seen = new Set<string>();
-  for (const name of names)
-    for (const command of findCommands(name)) {
-      const python = await ask(command);
-      if (!python || seen.has(python.path)) continue;
-      seen.add(python.path);
-      yield python;
-    }
+  for (const command of [...names.flatMap(findCommands), ...managed()]) {
+    const python = await ask(command);
+    if (!python || seen.has(python.path)) continue;
+    seen.add(python.path);
+    yield python;
+  }
+}
+
+function minorOf(version: string): number {
+  return Number(version.split('.')[1]);
+}
+
+/** Interpreters of this machine that LangGraph runs on; those nearest to the version that was asked for come first. */
+export async function listPythons(asked: string): Promise<readonly Python[]> {
+  const found: Python[] = [];
+  const minors = Array.from({ length: 10 }, (_, at) => `python3.${OLDEST[1] + at}`);
+  for await (const python of pythons([...minors, 'python3', 'python']))
+    if (isNewEnough(python.version.split('.').map(Number))) found.push(python);
+  const distance = ({ version }: Python): number => Math.abs(minorOf(version) - minorOf(asked));
+  return found.sort((a, b) => distance(a) - distance(b) || minorOf(b.version) - minorOf(a.version));
 }
 
 /**
@@ -70,6 +103,6 @@ export async function findPython(asked: string | undefined): Promise<Python> {
   throw new TerminalError(
     'PythonMissing',
     `langgraph.json: the graphs need ${wanted}; this machine has ${has}. Install it ` +
-      `(Debian: apt-get install python${minor} python${minor}-venv) or change "python_version"`,
+      `(Debian: apt-get install python${minor} python${minor}-venv; any system: uv python install ${minor}) or change "python_version"`,
   );
 }

@@ -171,7 +171,7 @@ if (!python)
       'a version of Python that the machine does not have',
       {},
       { python_version: '3.99' },
-      /need Python 3\.99; this machine has 3\..*python3\.99-venv\) or change "python_version"/,
+      /need Python 3\.99; this machine has 3\..*python3\.99-venv; any system: uv python install 3\.99\) or change "python_version"/,
     ],
     [
       'a package that does not exist',
@@ -204,6 +204,38 @@ if (!python)
     ['a missing file for pip', {}, { pip_config_file: 'pip.conf' }, /pip\.conf does not exist/],
   ])('refuses %s', async (_what, files, more, message) => {
     await expect(add(agentFolder(files, more))).rejects.toThrow(message);
+  });
+
+  it('leaves out what the agent server replaces, and says so', async () => {
+    const source = agentFolder({
+      'pyproject.toml':
+        '[project]\nname = "x"\ndependencies = ["small", "langgraph-cli[inmem]>=0.3", "Blockbuster"]\n',
+    });
+    const store = openImageStore({ folder: images, installation: join(root, 'installation') });
+    const { notes } = await store.import('agent', source);
+    expect(notes).toEqual(['left out, since the agent server does their work: blockbuster, langgraph-cli']);
+    expect((await store.find('agent'))?.notes).toEqual(notes);
+  });
+
+  it('takes a Python that the lists allow where the machine lacks the one that is named', async () => {
+    const list = '[project]\nname = "x"\nrequires-python = ">=3.10"\ndependencies = ["small"]\n';
+    const source = agentFolder({ 'pyproject.toml': list }, { python_version: '3.99' });
+    const store = openImageStore({ folder: images, installation: join(root, 'installation') });
+    const { notes } = await store.import('agent', source);
+    expect(notes.join()).toMatch(
+      /^"python_version" of langgraph\.json asks for 3\.99, which this machine does not have: Python 3\.\d+\.\d+ is used, which pyproject\.toml \(>=3\.10\) allows$/,
+    );
+  });
+
+  it('takes the members of a workspace that a lock names', async () => {
+    const lock = [
+      'version = 1\n[[package]]\nname = "x"\nversion = "1"\nsource = { virtual = "." }',
+      'dependencies = [{ name = "member" }]\n[[package]]\nname = "member"\nversion = "1"',
+      'source = { editable = "packages/member" }',
+    ];
+    const source = agentFolder({ 'uv.lock': lock.join('\n') });
+    mkdirSync(join(source, 'packages', 'member'), { recursive: true });
+    expect(await add(source)).toMatch(/sha256-/);
   });
 
   it('waits for an index that does not answer', async () => {

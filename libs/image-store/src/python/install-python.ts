@@ -22,10 +22,14 @@ import { hasPackages } from '../dependencies/shared-packages.js';
 import { asInstallUser, type InstallUser } from '../install-user.js';
 import { inPartial, moveInto } from '../partial-folder.js';
 import { compileModules, mendScripts } from './compile-modules.js';
-import { findPython, type Python } from './find-python.js';
+import { findPython, listPythons, type Python } from './find-python.js';
 import { chooseInstaller, findPip, type PackageInstaller } from './package-installer.js';
-import { pythonPackages, type PythonPackages } from './python-packages.js';
+import { openInterpreter } from './open-interpreter.js';
+import { type FoundPackages, OTHER_PYTHON, pythonPackages } from './python-packages.js';
 import { takesFromFolder } from './require-wheels.js';
+
+/** File of an environment whose Python is not the one that its agent names, and why. */
+export const OTHER_PYTHON_NOTE = 'other-python.txt';
 
 /** Metadata of installed packages, which an installer reads. */
 const METADATA = /\.(dist|egg)-info$/;
@@ -74,6 +78,8 @@ export interface PythonOptions {
   readonly onInstall?: (() => void) | undefined;
   /** Gets what the installer says. */
   readonly onLine?: ((line: string) => void) | undefined;
+  /** Gets a sentence for people about what was installed otherwise than the agent asks. */
+  readonly onNote?: ((note: string) => void) | undefined;
 }
 
 export interface SharedPythonOptions extends PythonOptions {
@@ -88,12 +94,58 @@ export interface SharedPythonOptions extends PythonOptions {
 interface Found {
   readonly python: Python;
   readonly installer: PackageInstaller;
-  readonly packages: PythonPackages;
+  readonly packages: FoundPackages;
+  /** Why this Python, where the agent names another; undefined where it does not. */
+  readonly otherPython?: string;
 }
 
-/** @param tools where a pip is made, if the machine has none */
-async function look({ folder, settings, builds }: PythonOptions, tools: string): Promise<Found> {
-  const python = await findPython(settings.version);
+/**
+ * The Python that `python_version` names, or the nearest one that the lists of the agent allow: a version that the machine
+ * lacks, or that a lock was not made for, is a wish of its author.
+ * @param tools where a pip is made, if the machine has none
+ */
+async function look(options: PythonOptions, tools: string): Promise<Found> {
+  const { version } = options.settings;
+  let obstacle: TerminalError;
+  try {
+    return told(options, await lookWith(await findPython(version), options, tools));
+  } catch (error) {
+    const isOfPython =
+      error instanceof TerminalError && (error.reason === OTHER_PYTHON || error.reason === 'PythonMissing');
+    if (!isOfPython) throw error;
+    obstacle = error;
+  }
+  for (const python of await listPythons(version ?? '3.12')) {
+    const found = await lookWith(python, options, tools).catch((error: unknown) => {
+      if (!(error instanceof TerminalError) || error.reason !== OTHER_PYTHON) throw error;
+      return undefined;
+    });
+    const [range] = found?.packages.ranges ?? [];
+    if (!found || range === undefined) continue;
+    const why = obstacle.reason === 'PythonMissing' ? ', which this machine does not have' : '';
+    const asked =
+      version === undefined
+        ? 'the first Python of this machine does not fit'
+        : `"python_version" of langgraph.json asks for ${version}${why}`;
+    return told(options, {
+      ...found,
+      otherPython: `${asked}: Python ${python.version} is used, which ${range} allows`,
+    });
+  }
+  throw obstacle;
+}
+
+function told({ onNote }: PythonOptions, found: Found): Found {
+  for (const note of [
+    ...found.packages.notes,
+    ...(found.otherPython === undefined ? [] : [found.otherPython]),
+  ])
+    onNote?.(note);
+  return found;
+}
+
+async function lookWith(python: Python, options: PythonOptions, tools: string): Promise<Found> {
+  const { folder, settings, builds } = options;
   const reader = await findPip(python, tools);
   const installer = chooseInstaller(folder, settings, reader);
   return { python, installer, packages: await pythonPackages(folder, settings, { python, reader, builds }) };
@@ -103,6 +155,7 @@ function keyOf(options: PythonOptions, { python, packages }: Found): string {
   const { folder, settings, builds } = options;
   const { pipConfigFile: file } = settings;
   const { locked, open, constraints } = packages;
+  const lists = { locked, open, constraints };
   const config = file === undefined ? '' : readFileSync(join(folder, file), 'utf8');
   const hash = createHash('sha256').update(
     JSON.stringify([
@@ -110,7 +163,7 @@ function keyOf(options: PythonOptions, { python, packages }: Found): string {
       /^\d+\.\d+/.exec(python.version)?.[0],
       process.platform,
       process.arch,
-      packages,
+      lists,
       builds,
       settings.keepsPip,
       config,
@@ -187,7 +240,8 @@ async function make(
 /** Installs beside the images, once for each list; answers the folder that is the environment. */
 async function installShared(options: SharedPythonOptions): Promise<string> {
   const { shared } = options;
-  const found = await look(options, shared);
+  const looked = await look(options, shared);
+  const found = { ...looked, python: await openInterpreter(looked.python, shared) };
   const target = join(shared, keyOf(options, found));
   if (await hasPackages(target, shared, options.clock)) return target;
   options.onInstall?.();
@@ -245,4 +299,6 @@ export async function installOwnPython(options: PythonOptions, tools: string): P
   await mkdir(tools, { recursive: true, mode: 0o700 });
   options.onInstall?.();
   await make({ venv, lists: join(tools, 'lists') }, options, found);
+  if (found.otherPython !== undefined)
+    await writeFile(join(venv, OTHER_PYTHON_NOTE), `${found.otherPython}\n`);
 }

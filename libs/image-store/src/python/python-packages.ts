@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { TerminalError } from '#lib/errors';
 import type { PythonSettings } from '#lib/graph-configuration';
+import { isReplaced, leftOutNote } from '../replaced-packages.js';
 import type { Python } from './find-python.js';
 import { requireWheels } from './require-wheels.js';
 
@@ -73,6 +74,16 @@ export interface PythonPackages {
   readonly constraints: readonly string[];
 }
 
+/** Packages of an agent, and remarks about them. */
+export interface FoundPackages extends PythonPackages {
+  readonly notes: readonly string[];
+  /** Ranges of Python that the lists allow. */
+  readonly ranges: readonly string[];
+}
+
+/** Reason of an error: a list is for other versions of Python. */
+export const OTHER_PYTHON = 'PythonOutOfRange';
+
 /** Files that name the packages of a folder; the first existing one counts. */
 const LISTS = ['uv.lock', 'poetry.lock', 'requirements.txt', 'pyproject.toml'] as const;
 type List = (typeof LISTS)[number];
@@ -88,6 +99,7 @@ interface Listed {
   readonly lines: readonly string[];
   readonly isLocked: boolean;
   readonly folders: readonly string[];
+  readonly python: string | null;
 }
 
 function refused(message: string): TerminalError {
@@ -115,8 +127,9 @@ async function readList(folder: string, list: List, python: Python, reader: Pyth
     ['-I', READER ?? 'listed_packages.py', folder, list, python.path],
     { timeout: READ_MS, maxBuffer: 2 ** 26 },
   );
-  const found = JSON.parse(stdout) as Listed | { readonly refused: string };
-  if ('refused' in found) throw refused(found.refused);
+  const found = JSON.parse(stdout) as Listed | { readonly refused: string; readonly isPython?: true };
+  if ('refused' in found)
+    throw found.isPython ? new TerminalError(OTHER_PYTHON, found.refused) : refused(found.refused);
   return found;
 }
 
@@ -127,7 +140,8 @@ function nameOf(line: string): string {
 
 /**
  * Reads the packages that `dependencies` of `langgraph.json` asks for. A folder adds the packages that it
- * lists; its code is imported from its place. LangGraph itself is added where it is not named.
+ * lists; its code is imported from its place, and that of the folders of its lock with it. LangGraph itself is added where
+ * it is not named, and what the agent server replaces is left out.
  * @param reader an interpreter that has pip
  * @throws TerminalError for packages that cannot be installed
  */
@@ -135,8 +149,15 @@ export async function pythonPackages(
   image: string,
   { folders, packages }: PythonSettings,
   { python, reader, builds }: { readonly python: Python; readonly reader: Python; readonly builds: boolean },
-): Promise<PythonPackages> {
+): Promise<FoundPackages> {
   const [locked, open, constraints]: [string[], string[], string[]] = [[], [...packages], []];
+  const [left, ranges]: [string[], string[]] = [[], []];
+  const kept = (lines: readonly string[]): readonly string[] =>
+    lines.filter((line) => {
+      const name = nameOf(line);
+      if (isReplaced(name)) left.push(name);
+      return !isReplaced(name);
+    });
   for (const line of packages) requireWheels(image, 'langgraph.json: "dependencies"', line, builds);
   const known = new Set(folders.map((folder) => normalize(join(folder, '.'))));
   for (const folder of folders) {
@@ -146,18 +167,30 @@ export async function pythonPackages(
       list === 'requirements.txt'
         ? readRequirements(image, join(folder, list), builds)
         : await readList(join(image, folder), list, python, reader);
-    for (const line of found.lines) requireWheels(image, join(folder, list), line, builds);
+    const lines = kept(found.lines);
+    if ('python' in found && found.python !== null) ranges.push(`${list} (${found.python})`);
+    for (const line of lines) requireWheels(image, join(folder, list), line, builds);
     const inner =
       'isLocked' in found ? found.folders.map((one) => normalize(join(folder, one))) : found.folders;
-    const stranger = inner.find((one) => !known.has(normalize(join(one, '.'))));
+    const isOfLock = 'isLocked' in found && found.isLocked;
+    const stranger = inner.find(
+      (one) => !known.has(normalize(join(one, '.'))) && !(isOfLock && isInside(image, one)),
+    );
     if (stranger !== undefined)
       throw refused(
         `${join(folder, list)} names the folder ${stranger}; add "./${stranger}" to "dependencies" of langgraph.json, so that its code is imported`,
       );
-    const hasHashes = found.lines.some((line) => line.includes(' --hash'));
-    (hasHashes ? locked : open).push(...found.lines);
+    const hasHashes = lines.some((line) => line.includes(' --hash'));
+    (hasHashes ? locked : open).push(...lines);
     if ('constraints' in found) constraints.push(...found.constraints);
   }
   if (![...locked, ...open].some((line) => nameOf(line) === 'langgraph')) open.push('langgraph');
-  return { locked, open, constraints };
+  const note = leftOutNote(left);
+  return { locked, open: kept(open), constraints, notes: note === undefined ? [] : [note], ranges };
+}
+
+/** A folder of the agent, by its path from there. */
+function isInside(image: string, folder: string): boolean {
+  const place = normalize(folder);
+  return !place.startsWith('..') && !place.startsWith('/') && existsSync(join(image, place));
 }

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { temporaryFolder } from '#lib/testing';
+import { type FakeModels, startFakeModels } from '../../apps/cli/src/check/fake-models.js';
+import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { agentFolders, renderTrials, TemplateTrial, type Trial } from './template-trial.js';
+
+const OWN = join(import.meta.dirname, 'agents');
+const root = process.env['AGENTPLANE_TEST_TEMPLATES'] ?? OWN;
+
+/** Agents as people publish them: `npm run test:long -- templates --from FOLDER` takes those of a folder. */
+describe('public agents', () => {
+  const scratch = temporaryFolder();
+  const trials: Trial[] = [];
+  let platform: Platform | undefined;
+  let models: FakeModels | undefined;
+
+  beforeAll(async () => {
+    models = await startFakeModels();
+    platform = await startPlatform(newDataFolder(), {
+      environment: { AGENTPLANE_SPARES: '0' },
+    });
+  });
+
+  afterAll(async () => {
+    process.stdout.write(`\n${renderTrials(trials)}`);
+    await platform?.stop();
+    await models?.close();
+    if (platform) removeDataFolder(platform.dataFolder);
+  });
+
+  const folders = [...agentFolders(root)];
+  it.each(folders.map((folder, number) => [folder.slice(root.length + 1) || '.', folder, number] as const))(
+    'deploys and runs %s',
+    async (_name, folder, number) => {
+      if (!platform || !models) throw new Error('the platform is up only inside tests');
+      const trial = await new TemplateTrial(root, folder, { platform, models, scratch }, number).perform();
+      trials.push(trial);
+      expect(trial).toMatchObject({ deploys: true, answers: true, trouble: '' });
+    },
+  );
+});
