@@ -9,7 +9,6 @@ export {
   timeText,
   tokensText,
 } from './trace-tree/trace-tree.js';
-export { answerLine, askedLine, contentText } from './trace-tree/spoken.js';
 export { treeRows, type TreeRow } from './trace-tree/trace-tree.js';
 
 /** The REST interface as the command line and the dashboard ask it. */

@@ -4,7 +4,7 @@ import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { type Agent, type AgentFlags, assistantOf, openAgent } from '../chat/agent-client.js';
-import { Conversation } from '../chat/conversation.js';
+import { Conversation } from '#lib/conversation';
 import { CODE, JsonRpcLines, RpcError } from './json-rpc-lines.js';
 import { Session } from './session.js';
 
@@ -72,8 +72,8 @@ class AcpBridge {
     const { client } = this.agent;
     const { assistantId } = this;
     // editors show no traces: nothing waits for them
-    const parts = { client, rest: undefined, clock: systemClock, assistantId, threadId };
-    const session = new Session(new Conversation(parts), this.#editor);
+    const parts = { client, findRun: undefined, clock: systemClock, assistantId, threadId };
+    const session = new Session(new Conversation({ ...parts, onDisconnect: 'cancel' }), this.#editor);
     this.#sessions.set(threadId, session);
     return session;
   }

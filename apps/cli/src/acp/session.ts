@@ -1,7 +1,15 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { contentText } from '#lib/rest-client';
-import { actionsOf, actionText, questionText, resumeOf } from '../chat/ask-form.js';
-import type { Conversation, Happening, Question, Saying } from '../chat/conversation.js';
+import {
+  actionsOf,
+  actionText,
+  contentText,
+  type Conversation,
+  type Happening,
+  type Question,
+  questionText,
+  resumeOf,
+  type Saying,
+} from '#lib/conversation';
 import { CODE, RpcError, type JsonRpcLines } from './json-rpc-lines.js';
 import { contentOf, textOf } from './prompt-content.js';
 

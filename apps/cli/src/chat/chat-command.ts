@@ -1,15 +1,25 @@
 import { createInterface } from 'node:readline/promises';
 import { cellText, visibleText } from '#lib/command-line';
+import {
+  type Answer,
+  Conversation,
+  type ConversationParts,
+  type Happening,
+  type Question,
+  questionText,
+  resumeAll,
+  resumeOf,
+  type Saying,
+} from '#lib/conversation';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { systemClock } from '#lib/time';
-import { costText, latencyText } from '#lib/rest-client';
+import { costText, latencyText, type ReadRun } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { type OutputFormat, print, renderDocument } from '../output/print-items.js';
 import { type Agent, type AgentFlags, assistantOf, openAgent } from './agent-client.js';
-import { type Ask, fillForm, questionText, resumeOf } from './ask-form.js';
-import { type Answer, Conversation, type Happening, type Question, type Saying } from './conversation.js';
+import { type Ask, fillForm } from './ask-form.js';
 
 export interface ChatFlags extends AgentFlags {
   readonly thread: string | undefined;
@@ -29,7 +39,9 @@ export async function chat(name: string | undefined, flags: ChatFlags): Promise<
   const assistantId = await assistantOf(agent, flags.graph);
   const open = async (thread?: string): Promise<Conversation> =>
     new Conversation({
-      ...agent,
+      client: agent.client,
+      findRun: findRunIn(agent),
+      onDisconnect: 'cancel',
       clock: systemClock,
       assistantId,
       threadId: await threadOf(agent, thread),
@@ -38,6 +50,10 @@ export async function chat(name: string | undefined, flags: ChatFlags): Promise<
   return once === undefined
     ? await talk(agent, conversation, open)
     : await sayOnce(conversation, once, output);
+}
+
+function findRunIn({ rest }: Agent): ConversationParts['findRun'] {
+  return rest && ((runId) => rest.request<ReadRun>('GET', `/runs/${runId}`).catch(() => undefined));
 }
 
 async function threadOf({ client }: Agent, thread: string | undefined): Promise<string> {
@@ -137,13 +153,13 @@ class ChatScreen {
 
   /** Answers to everything that the agent asks; one alone is sent as it is, several by the ids of the questions. */
   async answerTo(asked: readonly Question[]): Promise<Saying | undefined> {
-    const answers: [string, unknown][] = [];
-    for (const { id, value } of asked) {
+    const answers: unknown[] = [];
+    for (const { value } of asked) {
       const answer = await fillForm(value, this.#ask, (text) => this.#line(visibleText(text)));
       if (answer === undefined) return undefined;
-      answers.push([id, answer]);
+      answers.push(answer);
     }
-    return { resume: answers.length === 1 ? answers[0]?.[1] : Object.fromEntries(answers) };
+    return { resume: resumeAll(asked, answers) };
   }
 
   /** Says something and shows what comes. @returns what the agent asks then */

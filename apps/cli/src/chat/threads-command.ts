@@ -1,12 +1,12 @@
 import type { Run, Thread } from '@langchain/langgraph-sdk';
 import { cellText, visibleText } from '#lib/command-line';
+import { answerLine, askedLine, type Message, questionText, readMessages } from '#lib/conversation';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import { ageText, answerLine, askedLine, contentText } from '#lib/rest-client';
+import { ageText } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { type OutputFormat, print, renderDocument, renderItems, type Shape } from '../output/print-items.js';
 import { type AgentFlags, openAgent } from './agent-client.js';
-import { questionText } from './ask-form.js';
 
 export interface ThreadsFlags extends AgentFlags {
   readonly limit: number | undefined;
@@ -70,25 +70,31 @@ export async function showThread(
     process.stdout.write(await renderDocument(output, state.values));
     return EXIT.ok;
   }
-  const messages = state.values['messages'];
-  if (!Array.isArray(messages)) process.stdout.write(await renderDocument({ kind: 'yaml' }, state.values));
-  else for (const message of messages as readonly StoredMessage[]) print(`${messageText(message)}\n`);
+  const messages = readMessages(state.values);
+  if (messages.length === 0) process.stdout.write(await renderDocument({ kind: 'yaml' }, state.values));
+  else for (const message of messages) print(`${messageText(message)}\n`);
   for (const { interrupts } of state.tasks)
     for (const { value } of interrupts ?? []) print(`asks  ${visibleText(questionText(value))}\n`);
   return EXIT.ok;
 }
 
-interface StoredMessage {
-  readonly type: string;
-  readonly content: unknown;
-  readonly tool_calls?: readonly { readonly name: string; readonly args: unknown }[];
-}
+const SPEAKERS: Readonly<Record<Message['by'], string>> = {
+  user: 'human',
+  agent: 'ai',
+  system: 'system',
+  tool: 'tool',
+  other: 'other',
+};
 
-function messageText({ type, content, tool_calls: calls = [] }: StoredMessage): string {
-  const said = visibleText(contentText(content)).trim();
+function messageText({ by, text, calls, parts }: Message): string {
+  const said = visibleText(text).trim();
   const called = calls.map(({ name, args }) => cellText(`· ${name} ${JSON.stringify(args)}`));
-  const lines = [...(said === '' ? [] : said.split('\n')), ...called];
-  return lines.map((line, at) => `${(at === 0 ? type : '').padEnd(6)}${line}`).join('\n');
+  const lines = [
+    ...(said === '' ? [] : said.split('\n')),
+    ...called,
+    ...parts.map((kind) => `[${cellText(kind)}]`),
+  ];
+  return lines.map((line, at) => `${(at === 0 ? SPEAKERS[by] : '').padEnd(6)}${line}`).join('\n');
 }
 
 /** `agentplane runs list NAME`: runs of the agent, the newest first. */

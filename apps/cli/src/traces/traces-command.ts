@@ -1,10 +1,9 @@
 import { cellText, visibleText } from '#lib/command-line';
+import { answerLine, askedLine } from '#lib/conversation';
 import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import {
   ageText,
-  answerLine,
-  askedLine,
   costText,
   errorLine,
   latencyText,

@@ -1,6 +1,7 @@
 import type { Change } from '#lib/kube';
 import { errorText } from '#lib/errors';
-import { answerLine, askedLine, type RestRequests } from '#lib/rest-client';
+import { answerLine, askedLine } from '#lib/conversation';
+import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import type { Item, RestList, TraceItem } from './items.js';
 import type { StoppableItems } from './kube-world.js';

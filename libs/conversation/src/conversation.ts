@@ -1,7 +1,8 @@
 import type { Client } from '@langchain/langgraph-sdk';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { contentText, type ReadRun, type RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
+import type { Question } from './question.js';
+import { contentText } from './read-messages.js';
 
 /** Something that happens while an agent answers. */
 export type Happening =
@@ -15,12 +16,6 @@ export type Happening =
       readonly text: string;
       readonly isError: boolean;
     };
-
-/** Something that an agent waits with. */
-export interface Question {
-  readonly id: string;
-  readonly value: unknown;
-}
 
 /** One answer, as `-o json` prints it. */
 export interface Answer {
@@ -40,9 +35,20 @@ export interface Answer {
 /** Message of a person, as text or as blocks of content, or the answer to what an agent asked. */
 export type Saying = { readonly text: string | readonly JsonObject[] } | { readonly resume: unknown };
 
+/** The stored run of an answer. */
+export interface AnsweredRun {
+  readonly trace_id: string;
+  readonly status: string;
+  readonly total_tokens: number;
+  readonly total_cost: string | null;
+}
+
 export interface ConversationParts {
   readonly client: Client;
-  readonly rest: RestRequests | undefined;
+  /** Reads the stored run of an answer; undefined where no platform has it. */
+  readonly findRun: ((runId: string) => Promise<AnsweredRun | undefined>) | undefined;
+  /** Fate of a run whose stream is left. */
+  readonly onDisconnect: 'cancel' | 'continue';
   readonly clock: Clock;
   readonly assistantId: string;
   readonly threadId: string;
@@ -68,7 +74,7 @@ export class Conversation {
 
   /** Says something; the answer once it is whole. @param signal ends the run */
   async say(saying: Saying, onHappening: (what: Happening) => void, signal: AbortSignal): Promise<Answer> {
-    const { client, assistantId, clock } = this.parts;
+    const { client, assistantId, clock, onDisconnect } = this.parts;
     const begunMs = clock.monotonicMs();
     const turn = new Turn(onHappening);
     let runId = '';
@@ -78,7 +84,7 @@ export class Conversation {
         ? { input: { messages: [{ role: 'user', content: saying.text }] } }
         : { command: { resume: saying.resume } }),
       streamMode: ['messages-tuple', 'updates'],
-      onDisconnect: 'cancel',
+      onDisconnect,
       signal,
       onRunCreated: ({ run_id: id }) => (runId = id),
     });
@@ -105,12 +111,12 @@ export class Conversation {
   }
 
   /** The stored run; undefined where none arrives in time. */
-  async #trace(runId: string): Promise<ReadRun | undefined> {
-    const { rest, clock } = this.parts;
-    if (rest === undefined || runId === '') return undefined;
+  async #trace(runId: string): Promise<AnsweredRun | undefined> {
+    const { findRun, clock } = this.parts;
+    if (findRun === undefined || runId === '') return undefined;
     const untilMs = clock.monotonicMs() + TRACE_MS;
     for (;;) {
-      const found = await rest.request<ReadRun>('GET', `/runs/${runId}`).catch(() => undefined);
+      const found = await findRun(runId);
       if ((found && found.status !== 'pending') || clock.monotonicMs() >= untilMs) return found;
       await clock.sleep(LOOK_MS);
     }
