@@ -9,7 +9,7 @@ const ROOT_PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md
 /** Guides by what their reader wants to do; a page that is in no group comes last. */
 const TASKS = {
   'Build agents': ['agents', 'prompts', 'runs', 'store', 'agent-auth', 'http', 'a2a', 'generative-ui'],
-  'See what they did': ['dashboard', 'costs', 'feedback', 'evaluation', 'otlp'],
+  'See what they did': ['console', 'dashboard', 'costs', 'feedback', 'evaluation', 'otlp'],
   'Export traces': ['exporting', 'reading-exports', 'warehouses'],
   'Run the platform': [
     'operations',

@@ -106,11 +106,21 @@ export class Chromium {
     }
   }
 
+  /** The value that a promise of the page resolves to. */
+  resolve(expression: string): Promise<unknown> {
+    return this.#evaluate(expression, true);
+  }
+
   /** The value of an expression of the page. */
-  async read(expression: string): Promise<unknown> {
+  read(expression: string): Promise<unknown> {
+    return this.#evaluate(expression, false);
+  }
+
+  async #evaluate(expression: string, awaitPromise: boolean): Promise<unknown> {
     const { result, exceptionDetails } = await this.send('Runtime.evaluate', {
       expression,
       returnByValue: true,
+      awaitPromise,
     });
     if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
     return (result as { readonly value?: unknown }).value;
@@ -129,11 +139,19 @@ export class Chromium {
     await this.send('Emulation.setEmulatedMedia', { features });
   }
 
+  /** Chooses a link or a button, and waits for the page that it leads to. */
+  choose(selector: string): Promise<void> {
+    return this.loading(() => this.read(`document.querySelector(${JSON.stringify(selector)}).click()`));
+  }
+
   /** Writes what is shown as a picture, where a folder for pictures is named. */
   async picture(name: string): Promise<void> {
     const folder = process.env.AGENTPLANE_TEST_PICTURES;
     if (folder === undefined) return;
-    const { data } = await this.send('Page.captureScreenshot', { format: 'png' });
+    const { data } = await this.send('Page.captureScreenshot', {
+      format: 'png',
+      captureBeyondViewport: true,
+    });
     await writeFile(join(folder, `${name}.png`), Buffer.from(data as string, 'base64'));
   }
 

@@ -7,6 +7,7 @@ import { attackObjectStore } from './object-store-attacks.js';
 import { attackOutboundAddresses } from './outbound-addresses.js';
 import { attackFromPods } from './pod-processes.js';
 import { attackPostgres } from './postgres-attacks.js';
+import { attackPages } from './page-matrix.js';
 import { attackRest, openRest } from './rest-matrix.js';
 import { attackWithSlowClients, type SlowClients, startSlowClients } from './slow-clients.js';
 
@@ -26,6 +27,7 @@ beforeAll(async () => {
 afterAll(() => arena.stop());
 
 attackRest(find);
+attackPages(find);
 attackAgents(find);
 attackKubernetes(find);
 attackObjectStore(find);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { KEY_SCOPES } from '#lib/auth';
 import type { FindArena } from './arena.js';
+import { PAGES } from './page-matrix.js';
 import { type Named, REST_REQUESTS, type RouteRequest } from './rest-requests.js';
 import type { Tenant } from './tenant.js';
 import type { HttpAnswer, HttpRequest } from './transcript.js';
@@ -127,14 +128,8 @@ export function attackRest(arena: FindArena): void {
         ['GET', 'POST'].map((method) => `${method} ${path}/tokens/{token}`),
       );
       // pages, which ask for a key by a form
-      secret.push(
-        'GET /o/{tenant_id}/projects/p/{session_id}',
-        'GET /o/signed-in',
-        'GET /sign-in',
-        'POST /sign-in',
-        'POST /sign-out',
-      );
-      secret.push('GET /o/{tenant_id}/projects/p/{session_id}/r/{run_id}');
+      secret.push('GET /console', 'GET /o', 'GET /sign-in', 'POST /sign-in', 'POST /sign-out');
+      secret.push(...PAGES.map(([route]) => route));
       // by the signature of its body
       secret.push('POST /v1/integrations/git_host/{integration_id}/webhook/{tenant_id}');
       // by a key as the secret of a client

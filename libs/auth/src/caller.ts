@@ -20,6 +20,8 @@ export type Caller = KeyGrant & {
   readonly keyId: string;
   /** Name given by its maker; absent for the operator. */
   readonly keyName?: string;
+  /** The one agent that may be called, by its name on the wire; nothing else is open to this caller. */
+  readonly agent?: string;
   /** Remaining time by the database's clock; absent on keys without an end. */
   readonly expiresInMs?: number;
 };

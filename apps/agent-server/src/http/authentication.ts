@@ -75,8 +75,11 @@ function forbidden(found: string): KeyVerdict {
  * @param answer of `/auth/verify`; undefined when the platform refused the key
  */
 function judgeKey(answer: JsonObject | undefined, identity: ServerIdentity): KeyVerdict {
-  const { tenant_id: tenantId, key_id: keyId, scope, project } = answer ?? {};
+  const { tenant_id: tenantId, key_id: keyId, scope, project, agent } = answer ?? {};
   if (tenantId !== identity.tenantId) return INVALID;
+  // a token of a person who talks to one agent by the console
+  if (agent !== undefined && agent !== identity.deployment)
+    return forbidden('it is a token for another deployment');
   const admitted = (by: ApiCaller['scope']): KeyVerdict => ({
     kind: 'admitted',
     caller: { tenantId: identity.tenantId, keyId: typeof keyId === 'string' ? keyId : '', scope: by },

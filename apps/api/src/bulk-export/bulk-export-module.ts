@@ -16,6 +16,7 @@ import { ExportWebhooks } from './export-webhooks.js';
 @Module({
   imports: [TenancyModule],
   controllers: [BulkExportsController],
+  exports: [BulkExports],
   providers: [
     {
       provide: Destinations,

@@ -20,6 +20,7 @@ import { ExperimentRuns } from './experiment-runs.js';
 /** Datasets, and the examples that experiments are run on. */
 @Module({
   imports: [TraceModule, AttachmentModule],
+  exports: [DatasetRequests],
   controllers: [
     DatasetsController,
     DatasetVersionsController,

@@ -14,6 +14,7 @@ import { PresignedFeedback } from './presigned-feedback.js';
 @Module({
   imports: [TenancyModule],
   controllers: [PresignedController, FeedbackConfigsController, FeedbackController],
+  exports: [Feedback],
   providers: [
     {
       provide: FeedbackConfigurations,

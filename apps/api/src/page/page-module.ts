@@ -1,18 +1,37 @@
 import { Module } from '@nestjs/common';
 import type { Clock } from '#lib/time';
-import type { TraceStore } from '#lib/trace-store';
+import { BulkExportModule } from '../bulk-export/bulk-export-module.js';
 import type { ApiConfig } from '../config.js';
-import { API_CONFIG, CLOCK, TRACE_STORE } from '../core/tokens.js';
+import { AnswerBudget } from '../core/answer-budget.js';
+import { API_CONFIG, CLOCK } from '../core/tokens.js';
+import { DatasetModule } from '../dataset/dataset-module.js';
+import { DeploymentModule } from '../deployment/deployment-module.js';
+import { FeedbackModule } from '../feedback/feedback-module.js';
+import { AgentRoutes } from '../route/agent-routes.js';
 import type { KeyRing } from '../tenancy/key-guard.js';
 import { KEY_RING, TenancyModule } from '../tenancy/tenancy-module.js';
 import { TraceModule } from '../trace/trace-module.js';
-import { PageSessions, ProjectNames } from './page-sessions.js';
+import { AgentCalls } from './agent-calls.js';
+import { DatasetPagesController } from './dataset-pages-controller.js';
+import { DeploymentPagesController } from './deployment-pages-controller.js';
+import { ExportPagesController } from './export-pages-controller.js';
+import { PageReaders } from './page-readers.js';
+import { PageSessions } from './page-sessions.js';
 import { PagesController } from './pages-controller.js';
+import { SignInController } from './sign-in-controller.js';
+import { TalkController } from './talk-controller.js';
 
 /** Pages for people. */
 @Module({
-  imports: [TraceModule, TenancyModule],
-  controllers: [PagesController],
+  imports: [TraceModule, TenancyModule, DeploymentModule, FeedbackModule, BulkExportModule, DatasetModule],
+  controllers: [
+    SignInController,
+    PagesController,
+    DeploymentPagesController,
+    TalkController,
+    ExportPagesController,
+    DatasetPagesController,
+  ],
   providers: [
     {
       provide: PageSessions,
@@ -21,9 +40,18 @@ import { PagesController } from './pages-controller.js';
         new PageSessions({ keys, wrongKeys, clock, publicUrl }),
     },
     {
-      provide: ProjectNames,
-      inject: [TRACE_STORE],
-      useFactory: (store: TraceStore) => new ProjectNames(store),
+      provide: PageReaders,
+      inject: [PageSessions, AnswerBudget],
+      useFactory: (sessions: PageSessions, answers: AnswerBudget) => new PageReaders(sessions, answers),
+    },
+    {
+      provide: AgentCalls,
+      inject: [AgentRoutes, CLOCK, API_CONFIG],
+      useFactory: (
+        routes: AgentRoutes,
+        clock: Clock,
+        { allowPrivateEndpoints: allowPrivate }: Pick<ApiConfig, 'allowPrivateEndpoints'>,
+      ) => new AgentCalls({ routes, clock, allowPrivate }),
     },
   ],
 })

@@ -1,19 +1,9 @@
 import { createHmac } from 'node:crypto';
-import { type Caller, parseApiKey, sameHash } from '#lib/auth';
+import { type Caller, parseApiKey, renderAgentToken, sameHash } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { PAGE_COOKIE, pageCookies, type WrongKeys } from '#lib/http';
 import type { Clock } from '#lib/time';
-import type { ApiKeys, TraceStore } from '#lib/trace-store';
-
-/** Names of tracing projects, for titles. */
-export class ProjectNames {
-  constructor(private readonly store: Pick<TraceStore, 'projects'>) {}
-
-  /** @returns its id for one that is not found */
-  async of(tenantId: string, id: string): Promise<string> {
-    return (await this.store.projects.find(tenantId, { id }))?.name ?? id;
-  }
-}
+import type { ApiKeys } from '#lib/trace-store';
 
 /** Pages alone are sent this cookie, never the REST interface. */
 export const PAGES = '/o';
@@ -21,6 +11,16 @@ const VALID_MS = 12 * 3_600_000;
 /** Each is looked up. Others can send as many, and shut a person out by that until the cookies of the domain are deleted. */
 const MOST_COOKIES = 10;
 const FORM = /^([0-9A-Za-z]{12})\.(\d{1,15})\.([\w-]{43})$/;
+
+/** Time for which a token for an agent is taken: agents ask once, when a call begins. */
+const TOKEN_MS = 120_000;
+
+/** A signed-in person. */
+export interface PageSession {
+  readonly caller: Caller;
+  /** A credential for calls of one agent, by its name on the wire, on behalf of the person. */
+  agentToken(agent: string): string;
+}
 
 export interface PageSessionParts {
   readonly keys: Pick<ApiKeys, 'verify' | 'verifyProof'>;
@@ -63,28 +63,38 @@ export class PageSessions {
   }
 
   /**
-   * Owner of the cookie: the first that is valid for the request, else the first that is valid at all, since
+   * Session of the cookie: the first that is valid for the request, else the first that is valid at all, since
    * a neighbour may set one of its own key, too.
    * @returns undefined without one, and when it or its key has ended
    */
   async find(
     cookies: string | undefined,
     isGoodFor: (caller: Caller) => boolean = () => true,
-  ): Promise<Caller | undefined> {
-    let other: Caller | undefined;
+  ): Promise<PageSession | undefined> {
+    let other: PageSession | undefined;
     for (const value of [...new Set(pageCookies(cookies ?? ''))].slice(0, MOST_COOKIES)) {
-      const caller = await this.#findOne(value);
-      if (caller && isGoodFor(caller)) return caller;
-      other ??= caller;
+      const session = await this.#findOne(value);
+      if (session && isGoodFor(session.caller)) return session;
+      other ??= session;
     }
     return other;
   }
 
-  async #findOne(value: string): Promise<Caller | undefined> {
+  async #findOne(value: string): Promise<PageSession | undefined> {
+    const { keys, clock } = this.parts;
     const [, id, until, proof] = FORM.exec(value) ?? [];
-    if (id === undefined || Number(until) <= this.parts.clock.now().getTime()) return undefined;
+    if (id === undefined || Number(until) <= clock.now().getTime()) return undefined;
     const given = Buffer.from(proof ?? '', 'base64url');
-    return this.parts.keys.verifyProof(id, (hash) => sameHash(proofOf(hash, id, Number(until)), given));
+    let proved: Buffer | undefined;
+    const caller = await keys.verifyProof(id, (hash) => {
+      proved = sameHash(proofOf(hash, id, Number(until)), given) ? hash : undefined;
+      return proved !== undefined;
+    });
+    const hash = proved;
+    if (!caller || hash === undefined) return undefined;
+    // the end is rounded, so that agents know a token that they were shown a moment ago
+    const end = (): number => (Math.ceil(clock.now().getTime() / TOKEN_MS) + 1) * TOKEN_MS;
+    return { caller, agentToken: (agent) => renderAgentToken({ id, hash }, { agent, untilMs: end() }) };
   }
 
   #cookie(value: string, maxAge: number, isTls = false): string {

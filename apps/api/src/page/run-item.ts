@@ -1,7 +1,9 @@
+import { readMessages } from '#lib/conversation';
+import { escapeHtml, renderMessages, renderTime, TextBudget } from '#lib/page';
 import { formatInstant, type Instant } from '#lib/time';
-import type { StoredRun } from '#lib/trace-store';
+import type { StoredFeedback, StoredRun } from '#lib/trace-store';
 import { isParentMissing, latency } from '../trace/render-run.js';
-import { escapeHtml } from './page-document.js';
+import { membersIn, readPayload } from './read-payload.js';
 
 const MOST_INDENTS = 20;
 
@@ -80,6 +82,8 @@ const MAX_SHOWN = 20_000;
 /** Letters of a page; runs behind them are shown without their payloads. */
 export const MAX_PAGE = 4_194_304;
 const KINDS = new Set(['llm', 'tool']);
+/** Bytes of a payload in which messages are looked for. */
+const MAX_READ_BYTES = 262_144;
 /** Units of the bar. */
 const WIDTH = 1_000;
 const LEAST = 4;
@@ -87,11 +91,13 @@ const LEAST = 4;
 /** The part of a trace that one page shows, and the number of letters that are written already. */
 export class PageText {
   #letters = 0;
+  readonly markdown = new TextBudget();
 
   constructor(
     readonly span: Span,
     /** The requested run. */
     readonly here: string | undefined,
+    readonly feedback: ReadonlyMap<string, readonly StoredFeedback[]>,
   ) {}
 
   get isFull(): boolean {
@@ -116,7 +122,7 @@ function renderNode({ run, below }: RunNode, page: PageText): string {
   const head = page.count(summary(run, page.span));
   const body = page.isFull
     ? '<p>The page is full; read this run by the REST interface.</p>'
-    : page.count(details(run, isHere));
+    : page.count(details(run, isHere, page));
   return `<li id="run-${escapeHtml(row.id)}"><details class="run${isHere ? ' here' : ''}" open>${head}<div class="body">${body}</div>${renderRuns(below, page)}</details></li>\n`;
 }
 
@@ -156,23 +162,42 @@ export function useOf({ totalTokens, totalCost }: StoredRun['row']): string {
   return [...tokens, ...cost].join(' · ');
 }
 
-function shortCost(cost: string): string {
+export function shortCost(cost: string): string {
   const value = Number(cost);
   return value >= 1 ? value.toFixed(2) : String(Number(value.toPrecision(3)));
 }
 
-function details({ row, payloads }: StoredRun, isHere: boolean): string {
-  const start = formatInstant(row.startTime);
+function details({ row, payloads }: StoredRun, isHere: boolean, page: PageText): string {
   const { promptTokens, completionTokens } = row;
   const facts = [
-    `began <time datetime="${escapeHtml(start)}">${escapeHtml(start)}</time>`,
+    `began ${renderTime(formatInstant(row.startTime))}`,
+    ...(row.model === undefined ? [] : [`model ${escapeHtml(row.model)}`]),
     ...(promptTokens || completionTokens
       ? [`tokens ${promptTokens ?? 0} in, ${completionTokens ?? 0} out`]
       : []),
     ...(row.tags.length > 0 ? [`tags ${escapeHtml(row.tags.join(', '))}`] : []),
     `run ${escapeHtml(row.id)}`,
   ];
-  return `<p>${facts.join(' · ')}</p>${failure(payloads.error)}${section('Inputs', payloads.inputs, isHere)}${section('Outputs', payloads.outputs, isHere)}`;
+  const said = (page.feedback.get(row.id) ?? []).map(renderFeedback).join('');
+  const { inputs, outputs, extra, error } = payloads;
+  return `<p>${facts.join(' · ')}</p>${said}${failure(error)}${section('Inputs', inputs, isHere, page)}${section('Outputs', outputs, isHere, page)}${metadata(extra)}`;
+}
+
+function renderFeedback({ key, score, value, comment }: StoredFeedback): string {
+  const words = [score === undefined ? '' : String(score), value ?? '', comment ?? ''].filter(
+    (word) => word !== '',
+  );
+  return `<p class="feedback">feedback <strong>${escapeHtml(key)}</strong> ${escapeHtml(words.join(' · '))}</p>`;
+}
+
+function metadata(extra: Buffer | undefined): string {
+  const members = membersIn(readPayload(extra, MAX_READ_BYTES), 'metadata');
+  if (members.length === 0) return '';
+  const lines = members.map(
+    ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  const shown = lines.join('\n').slice(0, MAX_SHOWN);
+  return `<details class="payload"><summary>Metadata <span class="quiet">${members.length}</span></summary><pre tabindex="0">${escapeHtml(shown)}</pre></details>`;
 }
 
 function failure(error: Buffer | undefined): string {
@@ -180,11 +205,16 @@ function failure(error: Buffer | undefined): string {
   return `<pre class="error" tabindex="0">${escapeHtml(error.subarray(0, MAX_SHOWN).toString())}</pre>${cut(error)}`;
 }
 
-function section(name: string, bytes: Buffer | undefined, isOpen: boolean): string {
+function section(name: string, bytes: Buffer | undefined, isOpen: boolean, page: PageText): string {
   if (!bytes || bytes.length <= 2) return '';
+  const messages = readMessages(readPayload(bytes, MAX_READ_BYTES));
   const shown = indented(bytes.subarray(0, MAX_SHOWN).toString());
-  const open = isOpen && bytes.length < 4_000 ? ' open' : '';
-  return `<details class="payload"${open}><summary>${name} <span class="quiet">${sizeOf(bytes.length)}</span></summary><pre tabindex="0">${escapeHtml(shown)}</pre>${cut(bytes)}</details>`;
+  const json = `<div class="copying"><button type="button" class="copy" hidden>Copy</button><pre tabindex="0">${escapeHtml(shown)}</pre></div>${cut(bytes)}`;
+  const isShort = bytes.length < 4_000 || messages.length > 0;
+  const open = isOpen && isShort ? ' open' : '';
+  const head = `<details class="payload"${open}><summary>${name} <span class="quiet">${sizeOf(bytes.length)}</span></summary>`;
+  if (messages.length === 0) return `${head}${json}</details>`;
+  return `${head}${renderMessages(messages, page.markdown)}<details class="payload"><summary>JSON</summary>${json}</details></details>`;
 }
 
 function cut({ length }: Buffer): string {

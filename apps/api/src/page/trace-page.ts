@@ -1,7 +1,7 @@
+import { escapeHtml, type Navigation, renderDocument, renderTime } from '#lib/page';
 import { formatInstant } from '#lib/time';
-import type { StoredRun } from '#lib/trace-store';
+import type { StoredFeedback, StoredRun } from '#lib/trace-store';
 import { RUN_FIELDS, type RunFields, selectFields } from '../trace/render-run.js';
-import { escapeHtml, renderDocument } from './page-document.js';
 import { MAX_PAGE, PageText, renderRuns, spanOf, tookOf, treeOf, useOf } from './run-item.js';
 
 /** Runs of one page; a link leads to the next. */
@@ -11,6 +11,7 @@ export const PAGE_FIELDS: RunFields = selectFields(RUN_FIELDS, [
   'id',
   'inputs',
   'outputs',
+  'extra',
   'error',
   'total_tokens',
 ]);
@@ -25,6 +26,10 @@ export interface TracePageOptions {
   readonly here?: string | undefined;
   /** Text before the title, escaped. */
   readonly above?: string;
+  /** Links and buttons below the facts, escaped. */
+  readonly actions?: string;
+  readonly navigation?: Navigation | undefined;
+  readonly feedback?: readonly StoredFeedback[];
 }
 
 /**
@@ -33,7 +38,7 @@ export interface TracePageOptions {
  */
 export function renderTracePage(
   runs: readonly StoredRun[],
-  { cursor, here, above = '' }: TracePageOptions,
+  { cursor, here, above = '', actions = '', navigation, feedback = [] }: TracePageOptions,
 ): Buffer {
   const roots = treeOf(runs);
   const first = roots[0]?.run;
@@ -42,28 +47,24 @@ export function renderTracePage(
     cursor === undefined
       ? ''
       : `<p><a rel="next" href="?cursor=${encodeURIComponent(cursor)}">Next runs of the trace</a></p>`;
-  const tree = renderRuns(roots, new PageText(spanOf(runs), here));
+  const byRun = Map.groupBy(feedback, ({ runId }) => runId ?? '');
+  const tree = renderRuns(roots, new PageText(spanOf(runs), here, byRun));
   const main = `${above}<h1>${escapeHtml(title)}</h1>
-${first ? factsOf(first, runs) : '<p>There are no runs here.</p>'}
-${tree}${next}`;
-  return renderDocument(title, main);
+${first ? factsOf(first, runs, cursor !== undefined) : '<p>There are no runs here.</p>'}
+${actions}${tree}${next}`;
+  return renderDocument(title, main, navigation);
 }
 
-function factsOf({ row }: StoredRun, runs: readonly StoredRun[]): string {
+function factsOf({ row }: StoredRun, runs: readonly StoredRun[], hasMore: boolean): string {
   const failed = runs.filter((run) => run.row.status === 'error').length;
   const facts: readonly (readonly [string, string])[] = [
-    ['status', row.status],
+    ['status', row.status === 'error' ? '<span class="failed">error</span>' : escapeHtml(row.status)],
     ['took', tookOf(row)],
-    [
-      'began',
-      formatInstant(row.startTime)
-        .replace('T', ' ')
-        .replace(/\.\d+Z$/, ' UTC'),
-    ],
-    ['used', useOf(row)],
-    ['runs', `${runs.length}${failed > 0 ? `, ${failed} failed` : ''}`],
-    ['thread', row.threadId ?? ''],
+    ['began', renderTime(formatInstant(row.startTime))],
+    ['used', escapeHtml(useOf(row))],
+    ['runs', `${runs.length}${hasMore ? ' on this page' : ''}${failed > 0 ? `, ${failed} failed` : ''}`],
+    ['thread', escapeHtml(row.threadId ?? '')],
   ];
   const shown = facts.filter(([, value]) => value !== '');
-  return `<dl class="facts">${shown.map(([name, value]) => `<div><dt>${name}</dt> <dd${value === 'error' ? ' class="failed"' : ''}>${escapeHtml(value)}</dd></div>`).join('')}</dl>`;
+  return `<dl class="facts">${shown.map(([name, value]) => `<div><dt>${name}</dt> <dd>${value}</dd></div>`).join('')}</dl>`;
 }

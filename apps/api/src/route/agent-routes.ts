@@ -93,7 +93,11 @@ export class AgentRoutes {
     const host = (header ?? '').replace(/\.?(:\d*)?$/, '').toLowerCase();
     if (!isBelow(host, this.#place.domains)) return undefined;
     const deployment = this.#holderOf(host);
-    if (!deployment) return { kind: 'none', host };
+    return deployment ? this.targetOf(deployment) : { kind: 'none', host };
+  }
+
+  /** The way to a deployment, whatever its host. */
+  targetOf(deployment: AgentDeployment): Exclude<RouteTarget, { kind: 'none' }> {
     const revision = this.#servingOf(deployment);
     if (revision && !this.#isOfHere(revision)) return { kind: 'elsewhere', deployment };
     return { kind: 'deployment', deployment, address: this.#addressOf(deployment, revision) };

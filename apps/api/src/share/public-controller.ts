@@ -3,7 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
-import { PAGE_HEADERS } from '../page/page-document.js';
+import { PAGE_HEADERS } from '#lib/page';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from '../page/trace-page.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { renderCursor, renderedWithin, withAttachments } from '../trace/all-runs.js';

@@ -126,7 +126,7 @@ describe('the page of a shared trace', () => {
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; base-uri 'none'; /,
+      /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; connect-src 'self'; base-uri 'none'; /,
     );
     // its own, which the policy names
     expect([text.match(/<script/g)?.length, text.includes('"http')]).toEqual([1, false]);

@@ -13,6 +13,9 @@ import type { Workspaces } from './workspaces.js';
 /** Paths that the operator's key may use: it lists, creates and revokes the API keys of any workspace. */
 const OPERATOR_PATHS = /^\/api\/v1\/api-key(\/|$)/;
 
+/** The one route that takes tokens for agents. */
+const VERIFY = 'POST /auth/verify';
+
 /** The beginning of every operator key; no API key begins so. */
 const OPERATOR_KEY_PREFIX = 'apo_';
 
@@ -89,9 +92,11 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
     setCaller(request, caller);
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
-    if (isNotBuilt) return;
     // the pattern of the route, never the path that was sent: another spelling of a path is the same route
     const route = routeName(request.method, request.routeOptions.url ?? '');
+    if (caller.agent !== undefined && route !== VERIFY)
+      throw new PublicError('forbidden', 'A token for an agent opens that agent alone; use an API key');
+    if (isNotBuilt) return;
     if (!scopesOf(route).includes(caller.scope))
       throw new PublicError(
         'forbidden',

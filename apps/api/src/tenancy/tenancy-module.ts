@@ -1,5 +1,5 @@
 import { Controller, HttpCode, Module, Post } from '@nestjs/common';
-import { type Caller, KEY_SCOPES, type KeyScope } from '#lib/auth';
+import { type Caller, KEY_SCOPES, type KeyScope, parseAgentToken } from '#lib/auth';
 import { WrongKeys } from '#lib/http';
 import { Informers } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
@@ -15,7 +15,7 @@ import { type KeyRing, OperatorKey } from './key-guard.js';
 import { TENANT_INDEX, Workspaces } from './workspaces.js';
 
 /**
- * Keys of existing workspaces. A workspace is deleted in Kubernetes, its keys are stored in Postgres: checked
+ * Keys of existing workspaces, and tokens for agents that are made of them. A workspace is deleted in Kubernetes, its keys are stored in Postgres: checked
  * together for each request, a key ends with its workspace, also when the platform was down while that was
  * deleted.
  */
@@ -23,10 +23,17 @@ class LivingKeys implements Pick<ApiKeys, 'verify' | 'verifyProof'> {
   constructor(
     private readonly apiKeys: Pick<ApiKeys, 'verify' | 'verifyProof'>,
     private readonly workspaces: Pick<Workspaces, 'has'>,
+    private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
   async verify(key: string): Promise<Caller | undefined> {
-    return this.#living(await this.apiKeys.verify(key));
+    const token = parseAgentToken(key);
+    if (!token) return this.#living(await this.apiKeys.verify(key));
+    const leftMs = token.untilMs - this.clock.now().getTime();
+    const caller = leftMs > 0 ? await this.verifyProof(token.id, token.proves) : undefined;
+    return (
+      caller && { ...caller, agent: token.agent, expiresInMs: Math.min(leftMs, caller.expiresInMs ?? leftMs) }
+    );
   }
 
   async verifyProof(id: string, proves: (hash: Buffer) => boolean): Promise<Caller | undefined> {
@@ -46,6 +53,8 @@ class CallerAnswer {
   @Perhaps(TEXT, 'Name of the AgentDeployment whose own key it is') readonly deployment?: string;
   @Perhaps(TEXT, 'Tracing project of that deployment, which bears its name on the wire')
   readonly project?: string;
+  @Perhaps(TEXT, 'The one deployment that it opens, by its name; on tokens that pages call agents with')
+  readonly agent?: string;
   @Perhaps(WHOLE, 'Milliseconds until the key expires; absent on keys without an end')
   readonly expires_in_ms?: number;
 }
@@ -66,6 +75,7 @@ class AuthController {
       key_id: caller.keyId,
       scope: caller.scope,
       ...(caller.scope === 'deployment' ? { deployment: caller.deployment, project: caller.project } : {}),
+      ...(caller.agent === undefined ? {} : { agent: caller.agent }),
       ...(caller.expiresInMs === undefined ? {} : { expires_in_ms: Math.floor(caller.expiresInMs) }),
     };
   }
@@ -96,7 +106,7 @@ function openWorkspaces(informers: Informers): Workspaces {
         { operatorKey, wrongKeysPerMinute }: Pick<ApiConfig, 'operatorKey' | 'wrongKeysPerMinute'>,
         clock: Clock,
       ): KeyRing => ({
-        keys: new LivingKeys(apiKeys, workspaces),
+        keys: new LivingKeys(apiKeys, workspaces, clock),
         workspaces,
         operator: operatorKey === undefined ? undefined : new OperatorKey(operatorKey),
         wrongKeys: new WrongKeys({

@@ -41,7 +41,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     IngestProblemsController,
     AttachmentsController,
   ],
-  exports: [RunSearches, TRACE_BODIES],
+  exports: [RunSearches, Traces, TRACE_BODIES],
   providers: [
     {
       provide: TraceIngestion,

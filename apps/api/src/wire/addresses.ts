@@ -18,6 +18,10 @@ const ADDRESSES: readonly Rewritten[] = [
   { from: /^\/api(?=\/)(?!\/(v1|v2)([/?]|$))/, to: '/api/v1' },
 ];
 
+/** Browsers that ask for the root are led to the pages. */
+const ROOT = /^\/(?=\?|$)/;
+const IS_BROWSER = /(^|,)\s*text\/html\s*(,|;|$)/i;
+
 /** The same below the control plane, whatever it was reached by. */
 const INTEGRATIONS: Rewritten = {
   from: /^\/v1\/integrations\/(forge\/)?github(?=[/?]|$)/,
@@ -26,8 +30,9 @@ const INTEGRATIONS: Rewritten = {
 };
 
 /** Our address for one of a self-hosted LangSmith; any other stays. */
-export function rewriteAddress(request: Pick<IncomingMessage, 'url'>): string {
-  const { url = '/' } = request;
+export function rewriteAddress(request: Pick<IncomingMessage, 'url'> & Partial<IncomingMessage>): string {
+  const { url = '/', headers, method } = request;
+  if (ROOT.test(url) && method === 'GET' && IS_BROWSER.test(headers?.accept ?? '')) return '/console';
   let address = url;
   for (const { from, to, isVendors = false } of [...ADDRESSES, INTEGRATIONS]) {
     if (!from.test(address)) continue;

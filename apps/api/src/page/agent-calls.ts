@@ -1,0 +1,193 @@
+import type { Client, Thread, ThreadState } from '@langchain/langgraph-sdk';
+import { Admission } from '#lib/admission';
+import { Conversation, type Question } from '#lib/conversation';
+import { errorText, PublicError } from '#lib/errors';
+import { isJsonObject, parseJson } from '#lib/json';
+import { AddressGuard, guardedFetch } from '#lib/outbound';
+import type { AgentDeployment } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { wireName } from '../deployment/render-deployment.js';
+import type { AgentRoutes } from '../route/agent-routes.js';
+import type { PageReader } from './page-readers.js';
+
+/** Values of a thread: whatever the agent's graph has as its state. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** A thread as it stands. */
+export interface OpenThread {
+  readonly thread: Thread<Values>;
+  readonly values: Values;
+  readonly questions: readonly Question[];
+}
+
+/** Threads of an agent; or words about why they cannot be read. */
+export type ThreadList =
+  | { readonly kind: 'threads'; readonly threads: readonly Thread<Values>[] }
+  | { readonly kind: 'unreachable'; readonly problem: string };
+
+const READ_MS = 30_000;
+const MAX_READ_BYTES = 8 * 1_024 * 1_024;
+/** Time of one answer of an agent, and the size of its stream. */
+const TALK_MS = 15 * 60_000;
+const MAX_TALK_BYTES = 64 * 1_024 * 1_024;
+/** Talks and reads at once, of all and of one workspace. */
+const AT_ONCE = { capacity: 200, perOwner: 40 };
+const THREADS = 50;
+const ELSEWHERE = 'it runs in another cluster, and its listener has not reported an address';
+const NOT_SERVING = 'it does not serve yet';
+
+export interface AgentCallsParts {
+  readonly routes: Pick<AgentRoutes, 'targetOf'>;
+  readonly clock: Clock;
+  /** True lets agents of other clusters have private addresses. */
+  readonly allowPrivate: boolean;
+}
+
+/** Calls of agents on behalf of people who signed in to pages. */
+export class AgentCalls {
+  readonly #open = new Admission({
+    ...AT_ONCE,
+    refusal: 'Calling the agent failed: as many talks are open as may be; retry in a moment',
+  });
+
+  constructor(private readonly parts: AgentCallsParts) {}
+
+  /** Threads that changed last. An agent that does not answer is no error: its deployment is shown all the same. */
+  async threadsOf(
+    deployment: AgentDeployment,
+    reader: PageReader,
+    hold: (bytes: number) => void,
+  ): Promise<ThreadList> {
+    try {
+      const threads = await this.#read(deployment, reader, hold, (client) =>
+        client.threads.search<Values>({ limit: THREADS, sortBy: 'updated_at', sortOrder: 'desc' }),
+      );
+      return { kind: 'threads', threads };
+    } catch (error) {
+      if (!(error instanceof PublicError)) throw error;
+      return { kind: 'unreachable', problem: error.message };
+    }
+  }
+
+  /** @throws PublicError not_found, unavailable */
+  async threadOf(
+    deployment: AgentDeployment,
+    id: string,
+    reader: PageReader,
+    hold: (bytes: number) => void,
+  ): Promise<OpenThread> {
+    return await this.#read(deployment, reader, hold, async (client) => {
+      const thread = await client.threads.get<Values>(id);
+      const state: ThreadState<Values> = await client.threads.getState<Values>(id);
+      const questions = state.tasks.flatMap(({ interrupts }) =>
+        (interrupts ?? []).map((one) => ({ id: one.id ?? '', value: one.value })),
+      );
+      return { thread, values: state.values, questions };
+    });
+  }
+
+  /** @returns the id of a new thread. @throws PublicError unavailable */
+  async begin(deployment: AgentDeployment, reader: PageReader): Promise<string> {
+    const create = async (client: Client): Promise<string> => (await client.threads.create()).thread_id;
+    return await this.#read(deployment, reader, () => undefined, create);
+  }
+
+  /**
+   * Performs a talk in a thread; the run continues when the talk is left.
+   * @throws PublicError unavailable, too_many
+   */
+  async talk<T>(
+    deployment: AgentDeployment,
+    threadId: string,
+    reader: PageReader,
+    perform: (conversation: Conversation) => Promise<T>,
+  ): Promise<T> {
+    const limits = { timeoutMs: TALK_MS, maxBytes: MAX_TALK_BYTES };
+    return await this.#call(deployment, reader, limits, async (client) => {
+      const [first] = await client.assistants.search({ limit: 1, sortBy: 'created_at', sortOrder: 'asc' });
+      if (!first) throw new PublicError('conflict', 'The agent has no graphs: its langgraph.json names none');
+      const { clock } = this.parts;
+      const talk = { client, clock, threadId, assistantId: first.assistant_id };
+      return await perform(new Conversation({ ...talk, findRun: undefined, onDisconnect: 'continue' }));
+    });
+  }
+
+  async #read<T>(
+    deployment: AgentDeployment,
+    reader: PageReader,
+    hold: (bytes: number) => void,
+    read: (client: Client) => Promise<T>,
+  ): Promise<T> {
+    // the answer as text, and the values that are parsed of it
+    hold(2 * MAX_READ_BYTES);
+    return await this.#call(deployment, reader, { timeoutMs: READ_MS, maxBytes: MAX_READ_BYTES }, read);
+  }
+
+  async #call<T>(
+    deployment: AgentDeployment,
+    reader: PageReader,
+    limits: { readonly timeoutMs: number; readonly maxBytes: number },
+    call: (client: Client) => Promise<T>,
+  ): Promise<T> {
+    const place = this.#open.require(reader.caller.tenantId);
+    try {
+      return await call(await this.#clientOf(deployment, reader, limits));
+    } catch (error) {
+      throw problemOf(wireName(deployment), error);
+    } finally {
+      place.release();
+    }
+  }
+
+  async #clientOf(
+    deployment: AgentDeployment,
+    { agentToken }: PageReader,
+    limits: { readonly timeoutMs: number; readonly maxBytes: number },
+  ): Promise<Client> {
+    // takes a moment to load, and most pages do without
+    const { Client: SdkClient } = await import('@langchain/langgraph-sdk');
+    const { address, allowPrivate } = this.#placeOf(deployment);
+    const guard = new AddressGuard({
+      allowPrivate,
+      refuse: () => new Error('its address is one that may not be called'),
+    });
+    return new SdkClient({
+      apiUrl: address,
+      apiKey: agentToken(wireName(deployment)),
+      // agents that authenticate by themselves take a person with a key of the workspace for a studio
+      defaultHeaders: { 'x-auth-scheme': 'langsmith' },
+      callerOptions: { maxRetries: 0, fetch: guardedFetch({ ...limits, guard }) },
+    });
+  }
+
+  #placeOf(deployment: AgentDeployment): { readonly address: string; readonly allowPrivate: boolean } {
+    const target = this.parts.routes.targetOf(deployment);
+    const address = target.kind === 'elsewhere' ? deployment.status?.url : target.address;
+    if (address === undefined) throw new Error(target.kind === 'elsewhere' ? ELSEWHERE : NOT_SERVING);
+    return { address, allowPrivate: target.kind === 'deployment' || this.parts.allowPrivate };
+  }
+}
+
+/** Refusals of an agent, and its silence, in words of this api. */
+function problemOf(name: string, error: unknown): PublicError {
+  if (error instanceof PublicError) return error;
+  const status: unknown = isJsonObject(error) ? error['status'] : undefined;
+  const text: unknown = isJsonObject(error) ? error['text'] : undefined;
+  if (typeof status !== 'number')
+    return new PublicError('unavailable', `Calling the agent ${name} failed: ${errorText(error)}`, [], {
+      cause: error,
+    });
+  const words = detailOf(typeof text === 'string' ? text : '');
+  const code = status === 404 ? 'not_found' : status < 500 ? 'conflict' : 'unavailable';
+  return new PublicError(code, `The agent ${name} answered ${status}${words === '' ? '' : `: ${words}`}`);
+}
+
+function detailOf(text: string): string {
+  try {
+    const body: unknown = parseJson(text.slice(0, 10_000));
+    const detail = isJsonObject(body) ? (body['detail'] ?? body['message']) : undefined;
+    return typeof detail === 'string' ? detail.slice(0, 500) : '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,178 @@
+import { Body, Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { Transform } from 'class-transformer';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Answer, type Happening, type Saying } from '#lib/conversation';
+import { errorText, PublicError } from '#lib/errors';
+import type { TraceStore } from '#lib/trace-store';
+import { TRACE_STORE } from '../core/tokens.js';
+import { Deployments } from '../deployment/deployments.js';
+import { wireName } from '../deployment/render-deployment.js';
+import { Described } from '../wire/described.js';
+import { Text, TextList } from '../wire/fields.js';
+import { PathId } from '../wire/query-flag.js';
+import { asList } from '../wire/shape.js';
+import { AgentCalls } from './agent-calls.js';
+import { Page, PageForm, type PageReader, PageReaders } from './page-readers.js';
+import { sayingOf } from './read-answers.js';
+import { renderThread, type ShownThread, TALK } from './talk-page.js';
+
+/** Most questions and calls of tools in one form. */
+const MOST = 100;
+
+/** Form of a talk: a message, or the answers to all that the agent asks, in the order of its questions. */
+export class TalkForm {
+  @Text({ maxLength: 10_000, about: 'Message to the agent' })
+  text?: string;
+
+  @TextList({ maxSize: MOST, maxLength: 200, about: 'Ids of the questions that were shown' })
+  @Transform(asList)
+  question?: string[];
+
+  @TextList({ maxSize: MOST, maxLength: 10_000, about: 'Answers to questions, as text or JSON' })
+  @Transform(asList)
+  answer?: string[];
+
+  @TextList({ maxSize: MOST, choices: ['approve', 'reject', 'edit'], about: 'Decisions on calls of tools' })
+  @Transform(asList)
+  decision?: string[];
+
+  @TextList({ maxSize: MOST, maxLength: 2_000, about: 'A reason for each decision; empty for most' })
+  @Transform(asList)
+  reason?: string[];
+
+  @TextList({ maxSize: MOST, maxLength: 10_000, about: 'Arguments for each decision, as JSON' })
+  @Transform(asList)
+  args?: string[];
+}
+
+const LINES = 'application/x-ndjson';
+
+interface AskedThread {
+  readonly tenantId: string;
+  readonly deploymentId: string;
+  readonly threadId: string;
+}
+
+/** Threads of agents for people, and what they say in them. */
+@Described(({ ApiTags }) => ApiTags('Pages'))
+@Controller('o/:tenant_id/deployments/:deployment_id/threads')
+export class TalkController {
+  constructor(
+    private readonly readers: PageReaders,
+    private readonly deployments: Deployments,
+    private readonly agents: AgentCalls,
+    @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'projects'>,
+  ) {}
+
+  @Post()
+  @RouteConfig({ takesForm: true })
+  @PageForm('Begins a thread of an agent, and leads to it')
+  async begin(
+    @PathId('tenant_id') tenantId: string,
+    @PathId('deployment_id') deploymentId: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.readers.act({ request, reply, tenantId, route: TALK }, async (reader) => {
+      const id = await this.agents.begin(this.deployments.find(reader.caller, deploymentId), reader);
+      return reader.pathOf('deployments', deploymentId, 'threads', id);
+    });
+  }
+
+  @Get(':thread_id')
+  @RouteConfig({ countsAnswer: true })
+  @Page('A thread of an agent as a talk, for a signed-in person')
+  async thread(
+    @PathId('tenant_id') tenantId: string,
+    @PathId('deployment_id') deploymentId: string,
+    @PathId('thread_id') threadId: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.readers.show({ request, reply, tenantId, route: TALK }, async (reader, hold) =>
+      renderThread(await this.#open(reader, { tenantId, deploymentId, threadId }, hold), reader),
+    );
+  }
+
+  @Post(':thread_id')
+  @RouteConfig({ takesForm: true, countsAnswer: true })
+  @PageForm('Says something to an agent, or answers what it asks; the script of the page reads JSON lines')
+  async say(
+    @PathId('tenant_id') tenantId: string,
+    @PathId('deployment_id') deploymentId: string,
+    @PathId('thread_id') threadId: string,
+    @Body() form: TalkForm,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const asked = { request, reply, tenantId, route: TALK };
+    const which = { tenantId, deploymentId, threadId };
+    if (request.headers.accept !== LINES)
+      return await this.readers.act(asked, async (reader) => {
+        await this.#say(reader, which, form, () => undefined);
+        return reader.pathOf('deployments', deploymentId, 'threads', threadId);
+      });
+    const reader = await this.readers.enterByForm(asked);
+    if (reader) await this.#stream(reader, which, form, reply);
+  }
+
+  async #open(
+    reader: PageReader,
+    { tenantId, deploymentId, threadId }: AskedThread,
+    hold: (bytes: number) => void,
+  ): Promise<ShownThread> {
+    const deployment = this.deployments.find(reader.caller, deploymentId);
+    const name = wireName(deployment);
+    const found = await this.agents.threadOf(deployment, threadId, reader, hold);
+    const project = await this.store.projects.find(tenantId, { name });
+    return { ...found, deployment: { id: deploymentId, name }, projectId: project?.id };
+  }
+
+  async #say(
+    reader: PageReader,
+    { deploymentId, threadId }: AskedThread,
+    form: TalkForm,
+    onHappening: (what: Happening) => void,
+  ): Promise<Answer> {
+    const deployment = this.deployments.find(reader.caller, deploymentId);
+    return await this.agents.talk(deployment, threadId, reader, async (conversation) => {
+      const saying: Saying = sayingOf(form, await conversation.waitsWith());
+      const answer = await conversation.say(saying, onHappening, new AbortController().signal);
+      if (answer.error !== null) throw new PublicError('conflict', `The run failed: ${answer.error}`);
+      return answer;
+    });
+  }
+
+  /** Sends what happens as it happens, each as a line of JSON. A reader that leaves does not end the run. */
+  async #stream(reader: PageReader, which: AskedThread, form: TalkForm, reply: FastifyReply): Promise<void> {
+    reply.hijack();
+    const { raw } = reply;
+    raw.writeHead(200, { 'content-type': LINES, 'cache-control': 'no-store' });
+    const send = (piece: object): void => {
+      if (!raw.destroyed && raw.writableLength < MAX_UNREAD) raw.write(`${JSON.stringify(piece)}\n`);
+    };
+    try {
+      await this.#say(reader, which, form, (what) => send(pieceOf(what)));
+    } catch (error) {
+      send({ problem: error instanceof PublicError ? error.message : errorText(error) });
+    }
+    raw.end();
+  }
+}
+
+/** Bytes that a reader may leave unread; what comes beyond them is shown when the page is loaded again. */
+const MAX_UNREAD = 1_048_576;
+
+function pieceOf(what: Happening): object {
+  switch (what.kind) {
+    case 'text':
+      return { text: what.text };
+    case 'tool':
+      return { tool: `calls ${what.name}`, detail: JSON.stringify(what.args ?? {}) };
+    case 'result':
+      return { tool: `Tool ${what.name}`, detail: what.text };
+    default:
+      return what satisfies never;
+  }
+}
