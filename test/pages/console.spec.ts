@@ -74,6 +74,7 @@ const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.in
   it('talks to an agent, whose answer comes piece by piece', async () => {
     await browser.choose('td a');
     expect(await title()).toBe('talker');
+    await look('deployment');
     await browser.choose('form.actions button');
     await say('weather in Rome');
     expect(await browser.read(MESSAGES)).toEqual([

@@ -176,9 +176,9 @@ form.filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem; } fo
 input, textarea, select { background: var(--ground); border: 1px solid var(--quiet); border-radius: .3rem; color: inherit; font: inherit;
   padding: .45rem .6rem; width: 100%; }
 form.filter button { align-self: end; }
-ol.chat { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); list-style: none; margin: 0 0 1rem; max-width: 62rem; padding: 0; }
+ol.chat { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); list-style: none; margin: 0 0 1rem; max-width: 52rem; padding: 0; }
 .chat:empty { display: none; }
-.message { border: 1px solid var(--line); border-radius: .5rem; max-width: 52rem; min-width: 0; padding: .5rem .75rem; }
+.message { border: 1px solid var(--line); border-radius: .5rem; min-width: 0; padding: .5rem .75rem; }
 .message.user { background: var(--raised); justify-self: end; } .message.tool, .message.system { border-style: dashed; }
 .message .speaker { color: var(--quiet); font-size: .8rem; margin: 0; }
 .text { overflow-wrap: anywhere; } .text > :first-child { margin-top: .15rem; } .text > :last-child { margin-bottom: .15rem; }

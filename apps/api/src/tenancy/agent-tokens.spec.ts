@@ -16,7 +16,7 @@ const call = (token: string, method = 'POST', path = '/auth/verify') =>
   tenant.call(method, path, undefined, { 'x-api-key': token });
 
 describe('a token for an agent', () => {
-  it('is verified with its agent, its key and its end', async () => {
+  it('names its agent, its key and its end once verified', async () => {
     const key = await keyOf('workspace');
     const { status, json } = await call(renderAgentToken(key, { agent: 'tärget', untilMs: inMs(60_000) }));
     expect([status, json]).toEqual([
