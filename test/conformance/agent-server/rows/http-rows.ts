@@ -41,6 +41,19 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     expect([answer.status, answer.text]).toEqual([204, '']);
     expect((await send(target, 'GET', `/threads/${id}`)).body).toMatchObject({ metadata: { a: 1 } });
   },
+  'counts the bytes that the states of a thread take': async (target) => {
+    const { thread_id: id } = await made(target, '/threads');
+    await made(target, `/threads/${id}/runs/wait`, RUN);
+    const { body } = await send(target, 'GET', `/threads/${id}/storage`);
+    const some = { count: expect.any(Number) as unknown, bytes: expect.any(Number) as unknown };
+    expect(body).toMatchObject({
+      thread_id: id,
+      total_bytes: expect.any(Number) as unknown,
+      checkpoints: some,
+      channel_values: { ...some, by_channel: { steps: { versions: 1 } } },
+      pending_writes: some,
+    });
+  },
   'names the next page of a search and how many there are': async (target) => {
     const metadata = { mark: randomUUID() };
     for (let n = 0; n < 3; n++) await made(target, '/threads', { metadata });
