@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
+import type { JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
-import type { GraphDefault } from './graph-defaults.js';
 import type { DescribedGraphs } from '../graph/graph-schemas.js';
 import {
   type AssistantChange,
@@ -42,6 +42,12 @@ const SYSTEM_NAMESPACE = '6ba7b821-9dad-11d1-80b4-00c04fd430c8';
 /** The uuid of a graph's own assistant. */
 export function systemAssistantId(graphId: string): string {
   return nameBasedId(SYSTEM_NAMESPACE, graphId);
+}
+
+/** Configuration and context that the own assistant of a graph gives its runs. */
+export interface GraphDefault {
+  readonly config: JsonObject;
+  readonly context: JsonObject;
 }
 
 /** Assistants by id or by graph: each graph has one (`created_by: system`), callers make more. */

@@ -7,7 +7,7 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { signingSecretsOf } from '#lib/outbound';
-import { GRAPH_DEFAULTS, type GraphDefault, parseGraphDefaults } from '../assistant/graph-defaults.js';
+import type { GraphDefault } from '../assistant/assistants.js';
 import type { AppFront } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { HandlerProcess } from '../authorization/handler-process.js';
@@ -21,6 +21,7 @@ import type { StateKeeper } from '../hosting/state-keeper.js';
 import type { LoadOrder } from '../protocol/messages.js';
 import type { UiAssets } from '../ui/ui-assets.js';
 import { SecretWords } from '../wire/secret-words.js';
+import { GRAPH_DEFAULTS, parseGraphDefaults } from './graph-defaults.js';
 import type { ParentReports } from './parent-reports.js';
 
 /**

@@ -1,17 +1,12 @@
 import { z } from 'zod';
 import { errorText, TerminalError } from '#lib/errors';
-import { isJsonObject, type JsonObject, parseShort } from '#lib/json';
+import { isJsonObject, parseShort } from '#lib/json';
 import { REASON } from '#lib/resources';
+import type { GraphDefault } from '../assistant/assistants.js';
 import { document, runConfig } from '../run/requested-run.js';
 
 /** Variable with the defaults of graphs: JSON of `{GRAPH: {configurable, tags, recursion_limit, …, context}}`. */
 export const GRAPH_DEFAULTS = 'LANGGRAPH_CONFIG';
-
-/** Configuration and context that the own assistant of a graph gives its runs. */
-export interface GraphDefault {
-  readonly config: JsonObject;
-  readonly context: JsonObject;
-}
 
 /** Longest text of the variable; no system gives a process a longer one. */
 const MAX_CHARS = 128 * 1024;
