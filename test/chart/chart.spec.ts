@@ -156,6 +156,25 @@ if (!binary) leaveOut('helm');
     });
   });
 
+  it('gives the prices of a ConfigMap to the api alone', () => {
+    const of = (values: object) =>
+      helm.render(values).flatMap(({ kind, metadata, spec }) => {
+        const pod = spec?.template?.spec;
+        const [container] = pod?.containers ?? [];
+        const env = container?.env?.find(({ name }) => name === 'AGENTPLANE_MODEL_PRICES')?.value;
+        const mount = (container?.volumeMounts ?? []).find(({ name }) => name === 'model-prices')?.mountPath;
+        const volume = (pod?.volumes ?? []).find((one) => (one as { name?: string }).name === 'model-prices');
+        return env || mount || volume ? [[`${kind} ${metadata.name}`, env, mount, volume]] : [];
+      });
+    const folder = '/etc/agentplane/model-prices';
+    const items = [{ key: 'model-prices.json', path: 'model-prices.json' }];
+    const volume = { name: 'model-prices', configMap: { name: 'prices', items } };
+    expect(of(VALUES['everything'] ?? {})).toEqual([
+      ['Deployment agentplane-api', `${folder}/model-prices.json`, folder, volume],
+    ]);
+    expect(of(DATABASE)).toEqual([]);
+  });
+
   it('installs a remote listener alone, with the rights and the settings of its manifest', () => {
     const objects = helm.render(VALUES['a remote listener'] ?? {});
     const kinds = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);

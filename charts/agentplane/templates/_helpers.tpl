@@ -98,6 +98,14 @@ volumes:
     secret: { secretName: {{ .existingSecret }}, items: [{ key: {{ .key | quote }}, path: ca.crt }] }
 {{- end }}
 {{- end }}
+{{- if eq .component "api" }}
+{{- with .root.Values.api.modelPrices }}
+{{- if .existingConfigMap }}
+  - name: model-prices
+    configMap: { name: {{ .existingConfigMap }}, items: [{ key: {{ .key | quote }}, path: model-prices.json }] }
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* What a container of the platform's own programs mounts. */}}
