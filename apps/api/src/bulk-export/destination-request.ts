@@ -40,6 +40,17 @@ export class S3ArgumentsRequest {
   ACL?: Acl | null;
 }
 
+const ADDRESSING = ['auto', 'virtual', 'path'] as const;
+
+/** Settings of the S3 client. */
+export class S3ConfigRequest {
+  @Choice(ADDRESSING, {
+    about:
+      'virtual: the bucket is put into the host of endpoint_url, with include_bucket_in_prefix false, and answered so; path: it is in the path, not for AWS itself; auto: as include_bucket_in_prefix says',
+  })
+  addressing_style?: (typeof ADDRESSING)[number] | null;
+}
+
 const ROLE = 'Refused: no role is assumed here; give credentials';
 
 export class DestinationConfigRequest {
@@ -57,7 +68,7 @@ export class DestinationConfigRequest {
     pattern: PREFIX,
     patternText: 'String should have no control characters and none of " < > \\ ^ ` { | }',
     isUnicode: true,
-    about: 'Root of all keys inside the bucket',
+    about: 'Root of all keys inside the bucket; short, since keys have 1,024 bytes at most',
   })
   prefix?: string | null;
 
@@ -100,6 +111,9 @@ export class DestinationConfigRequest {
     isStrict: true,
   })
   s3_additional_kwargs?: S3ArgumentsRequest | null;
+
+  @Nested(() => S3ConfigRequest, { about: 'How buckets are addressed', isStrict: true })
+  config_kwargs_s3?: S3ConfigRequest | null;
 
   @Text({ maxLength: 2048, about: ROLE })
   aws_role_arn?: string | null;

@@ -25,6 +25,7 @@ import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { renderReason } from '../wire/render-reason.js';
 import { invalid } from '../wire/request-pipe.js';
 import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
+import { addressOf } from './bucket-address.js';
 import type {
   CreateDestinationRequest,
   DestinationConfigRequest,
@@ -114,10 +115,9 @@ export function requireExportPlan(home: TenantHome): TenantHome {
 function configOf(wire: DestinationConfigRequest): DestinationConfig {
   return {
     bucketName: wire.bucket_name,
-    includeBucketInPrefix: wire.include_bucket_in_prefix ?? true,
+    ...addressOf(wire),
     prefix: wire.prefix ?? undefined,
     region: wire.region ?? undefined,
-    endpointUrl: wire.endpoint_url ?? undefined,
     ...writeSettingsOf(wire),
   };
 }

@@ -67,6 +67,21 @@ describe("the bulk export interface in the words of LangSmith's clients", () => 
     expect(new Set(items.map(({ spec }) => spec.type))).toEqual(new Set(['object_store']));
   });
 
+  it('tests a destination whose bucket is addressed by its path', async () => {
+    const config = { ...destination().config, config_kwargs_s3: { addressing_style: 'path' } };
+    expect((await makeDestination({ config })).config).toMatchObject({ include_bucket_in_prefix: true });
+  });
+
+  it.each([
+    [{ config_kwargs_s3: { addressing_style: 'path' }, include_bucket_in_prefix: false }, 'opposite'],
+    [{ config_kwargs_s3: { addressing_style: 'path' }, endpoint_url: null }, 'give endpoint_url'],
+    [{ config_kwargs_s3: { use_accelerate_endpoint: true } }, 'extra_forbidden'],
+  ])('refuses %j', async (more, words) => {
+    const config = { ...destination().config, ...more };
+    const refused = await tenant.call('POST', `${PATH}/destinations`, destination({ config }));
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining(words)]);
+  });
+
   it('takes a PATCH of a destination that changes nothing', async () => {
     const made = await makeDestination();
     expect(await call('PATCH', `/destinations/${made.id}`, {})).toEqual(made);
