@@ -15,7 +15,7 @@ describe('the address of a bucket', () => {
     ['path', { endpoint_url: HOST }, HOST, true],
     ['auto', { endpoint_url: HOST, include_bucket_in_prefix: false }, HOST, false],
     ['auto', {}, undefined, true],
-  ])('is, in the style %s with %j, %s', (addressing_style, more, endpointUrl, includeBucketInPrefix) => {
+  ])('names, in the style %s with %j, %s', (addressing_style, more, endpointUrl, includeBucketInPrefix) => {
     const wire = { bucket_name: 'bucket', config_kwargs_s3: { addressing_style }, ...more };
     expect(addressOf(wire)).toEqual({ endpointUrl, includeBucketInPrefix });
   });

@@ -277,14 +277,10 @@ export class BulkExports {
     { source_bulk_export_id: sourceId, offset = 0, limit = MAX_LISTED }: ScheduledRunsQuery,
   ): Promise<readonly ExportRunAnswer[]> {
     const owner = this.#owner(caller);
-    const made = await this.#history.list(owner, {
-      offset: 0,
-      limit: MAX_LISTED,
-      sourceId,
-      isListed: ({ spec }) => spec.sourceExport?.id.toLowerCase() === sourceId.toLowerCase(),
-    });
+    const isListed = ({ spec }: BulkExport): boolean =>
+      spec.sourceExport?.id.toLowerCase() === sourceId.toLowerCase();
     const found: ExportRunAnswer[] = [];
-    for (const one of made.toReversed()) {
+    for await (const one of this.#history.oldestFirst(owner, { sourceId, isListed }, MAX_LISTED)) {
       if (found.length >= offset + limit) break;
       const runs = await this.#history.runsOf(owner, one);
       found.push(...(await this.#renderRuns(caller, one.bulkExport, runs)));

@@ -135,6 +135,21 @@ export class ExportHistory {
     return [...live, ...(await eachInTurn(archived, (one) => ofArchive(one).bulkExport))];
   }
 
+  /** All matching exports of both, oldest first. @param size of the pages, of which one is held at a time */
+  async *oldestFirst(
+    owner: ExportOwner,
+    wanted: Omit<WantedExports, 'offset' | 'limit' | 'after'>,
+    size: number,
+  ): AsyncGenerator<FoundExport> {
+    const page = (after: FoundExport | undefined) =>
+      this.list(owner, { ...wanted, after, offset: 0, limit: size });
+    // pages are found from the newest on: the last export of each leads to the next
+    const before: (FoundExport | undefined)[] = [undefined];
+    for (let found = await page(undefined); found.length === size; found = await page(before.at(-1)))
+      before.push(found.at(-1));
+    for (const after of before.toReversed()) yield* (await page(after)).toReversed();
+  }
+
   /** A page of the matching exports of both, newest first. */
   async list(
     { tenantId, namespace }: ExportOwner,
