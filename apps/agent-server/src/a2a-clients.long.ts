@@ -66,6 +66,14 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, { connect }) => {
     expect(JSON.parse(text)).toMatchObject({ topic: { a: [1] } });
   });
 
+  it('sends files and gets those of the agent', async () => {
+    const client = await connect('mirror');
+    const { text, files } = await client.send({ parts: [{ text: 'look' }, { picture: 'aGVsbG8=' }] });
+    const { content } = JSON.parse(text) as { content: unknown[] };
+    expect(content.at(-1)).toMatchObject({ type: 'image', source_type: 'base64', data: 'aGVsbG8=' });
+    expect(files).toEqual(['aGk=']);
+  });
+
   it('answers at once when asked to, and lets others read the task to its end', async () => {
     const client = await connect('slow');
     const { id, state } = await client.send({ ...say('x'), isBlocking: false });

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import * as newest from 'a2a-sdk-1/client';
 import * as older from 'a2a-sdk-0/client';
 
-export type TestPart = { readonly text: string } | { readonly data: Readonly<Record<string, unknown>> };
+export type TestPart =
+  | { readonly text: string }
+  | { readonly data: Readonly<Record<string, unknown>> }
+  /** A picture, as base64. */
+  | { readonly picture: string };
 
 /** A task as either client shows it, in the words of 0.3. */
 export interface SeenTask {
@@ -12,6 +16,8 @@ export interface SeenTask {
   /** Texts of the artifact and of the message of the status. */
   readonly text: string;
   readonly statusText: string;
+  /** Files of the artifact, as base64. */
+  readonly files: readonly string[];
   /** Ids of questions that wait for answers. */
   readonly questions: readonly string[];
   readonly history: number;
@@ -45,6 +51,11 @@ export interface A2aTestClient {
 interface PlainPart {
   readonly text?: string;
   readonly data?: unknown;
+  readonly file?: { readonly bytes?: string };
+}
+
+function filesOf(parts: readonly PlainPart[]): string[] {
+  return parts.flatMap(({ file }) => file?.bytes ?? []);
 }
 
 function textOf(parts: readonly PlainPart[] = []): string {
@@ -85,7 +96,9 @@ function plainOf(parts: readonly NewPart[] = []): PlainPart[] {
       ? { text: content.value }
       : content?.$case === 'data'
         ? { data: content.value as unknown }
-        : {},
+        : content?.$case === 'raw'
+          ? { file: { bytes: Buffer.from(content.value).toString('base64') } }
+          : {},
   );
 }
 
@@ -112,6 +125,7 @@ function seenNew({ id, contextId, status, artifacts, history }: NewTask): SeenTa
     state: STATES[status?.state ?? 0] ?? '',
     text: textOf(artifacts.flatMap((artifact) => plainOf(artifact.parts))),
     statusText: textOf(parts),
+    files: filesOf(artifacts.flatMap((artifact) => plainOf(artifact.parts))),
     questions: questionsOf(parts),
     history: history.length,
   };
@@ -157,10 +171,12 @@ export async function newestClient(
         content:
           'text' in part
             ? { $case: 'text' as const, value: part.text }
-            : { $case: 'data' as const, value: part.data },
+            : 'data' in part
+              ? { $case: 'data' as const, value: part.data }
+              : { $case: 'raw' as const, value: Buffer.from(part.picture, 'base64') },
         metadata: undefined,
         filename: '',
-        mediaType: '',
+        mediaType: 'picture' in part ? 'image/png' : '',
       })),
       metadata: undefined,
       extensions: [],
@@ -230,6 +246,7 @@ function seenOld({ id, contextId, status, artifacts, history }: OldTask): SeenTa
     state: status.state,
     text: textOf((artifacts ?? []).flatMap((artifact) => artifact.parts as PlainPart[])),
     statusText: textOf(parts),
+    files: filesOf((artifacts ?? []).flatMap((artifact) => artifact.parts as PlainPart[])),
     questions: questionsOf(parts),
     history: history?.length ?? 0,
   };
@@ -253,7 +270,9 @@ export async function olderClient(base: string, cardPath: string, headers?: Head
       parts: parts.map((part) =>
         'text' in part
           ? { kind: 'text' as const, text: part.text }
-          : { kind: 'data' as const, data: { ...part.data } },
+          : 'data' in part
+            ? { kind: 'data' as const, data: { ...part.data } }
+            : { kind: 'file' as const, file: { bytes: part.picture, mimeType: 'image/png' } },
       ),
       ...(contextId === undefined ? {} : { contextId }),
       ...(taskId === undefined ? {} : { taskId }),

@@ -6,10 +6,17 @@ const RETRY = { 'retry-after': '1' };
 /**
  * Answers `{"detail": …}` without a framework. A 503 without a code may be retried at once; an answer whose
  * head is sent already can only be cut.
+ * @param more members beside the detail, for clients that read others
  */
-export function answerDetail(response: ServerResponse, status: number, detail: string, code?: string): void {
+export function answerDetail(
+  response: ServerResponse,
+  status: number,
+  detail: string,
+  code?: string,
+  more: Readonly<Record<string, unknown>> = {},
+): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const body = JSON.stringify({ detail, code });
+  const body = JSON.stringify({ detail, code, ...more });
   protectAnswer(response);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',

@@ -135,6 +135,21 @@ function answerProbe(response: ServerResponse): void {
   response.end(body);
 }
 
+/** Paths of agents whose clients read errors as JSON-RPC, below any prefix. */
+const RPC_PATH = /\/(a2a\/[^/?]+|mcp)(\?|$)/;
+
+/** A request that no pod answers. Its id is in a body that was passed on unread. */
+function refuse(
+  { method, url = '' }: IncomingMessage,
+  response: ServerResponse,
+  detail: string,
+  { status = 503, code }: { readonly status?: number; readonly code?: string | undefined } = {},
+): void {
+  const isRpc = method === 'POST' && RPC_PATH.test(url);
+  const more = isRpc ? { jsonrpc: '2.0', id: null, error: { code: -32603, message: detail } } : {};
+  answerDetail(response, status, detail, code, more);
+}
+
 function noPod(serviceName: string, { isCrowded }: EndpointChoice): string {
   const crowd = isCrowded ? ` and ${MAX_WAITING} requests that wait for one` : '';
   return `Service ${serviceName} has no ready pod${crowd}; retry in a moment`;
@@ -153,10 +168,9 @@ export async function forwardHttp(
   const gone = new AbortController();
   whenExchangeEnds(incoming, response, () => gone.abort());
   const refusal = await gate.pass(incoming, gone.signal);
-  if (refusal)
-    return answerDetail(response, refusal.status, `Service ${serviceName}: ${refusal.message}`, refusal.code);
+  if (refusal) return refuse(incoming, response, `Service ${serviceName}: ${refusal.message}`, refusal);
   const socket = await connectToPod(endpoints, gone.signal);
-  if (!socket) return answerDetail(response, 503, noPod(serviceName, endpoints));
+  if (!socket) return refuse(incoming, response, noPod(serviceName, endpoints));
   gone.signal.addEventListener('abort', () => socket.destroy());
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
@@ -174,7 +188,7 @@ export async function forwardHttp(
     answerDetail(response, 502, detail);
   });
   outgoing.once('error', () =>
-    answerDetail(response, 503, `the pod of Service ${serviceName} closed the connection before it answered`),
+    refuse(incoming, response, `the pod of Service ${serviceName} closed the connection before it answered`),
   );
   incoming.once('error', () => outgoing.destroy());
   incoming.pipe(outgoing);

@@ -84,6 +84,39 @@ describe('ServiceWay, before a Service that is a name', () => {
   });
 });
 
+describe('ServiceWay, before an agent that dies at its work', () => {
+  const agent = createServer((asked) => asked.socket.destroy());
+  const front = createServer((incoming, response) =>
+    new ServiceWay({ clock: systemClock }).request(incoming, response, {
+      name: 'agent',
+      host: HOST,
+      port: portOf(agent),
+    }),
+  );
+
+  beforeAll(async () => {
+    for (const server of [agent, front])
+      await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+  });
+  afterAll(() => {
+    for (const server of [front, agent]) server.close();
+  });
+
+  it.each([
+    ['POST', '/a2a/agent', true],
+    ['POST', '/team/a2a/agent', true],
+    ['POST', '/mcp', true],
+    ['POST', '/runs/wait', false],
+    ['GET', '/a2a/agent', false],
+  ])('answers %s %s in the words of its client', async (method, path, isRpc) => {
+    const body = method === 'POST' ? { body: '{}' } : {};
+    const answer = await fetch(`http://${HOST}:${portOf(front)}${path}`, { method, ...body });
+    const detail = 'the pod of Service agent closed the connection before it answered';
+    const rpc = { jsonrpc: '2.0', id: null, error: { code: -32603, message: detail } };
+    expect([answer.status, await answer.json()]).toEqual([503, { detail, ...(isRpc ? rpc : {}) }]);
+  });
+});
+
 describe('ServiceWay, before an agent that answers without end', () => {
   let open = 0;
   /** Answers without an end. */
