@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseShort } from '#lib/json';
 import { contentText } from '../a2a/answer-text.js';
 import { blockOfFile, fileOfBlock, type FilePart } from '../a2a/files.js';
-import type { ContentPart, GivenMessage } from './run-input.js';
+import type { ContentPart, GivenMessage } from './given-message.js';
 
 /** Arguments of a call of a tool, as text, are parsed up to this length. */
 const MAX_ARGUMENTS_CHARS = 1024 * 1024;
