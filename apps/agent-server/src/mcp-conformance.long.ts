@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { temporaryFolder, testPostgres } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const TALKING_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'talking-agent');
-const CONFORMANCE = join(root, 'node_modules', '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
+const CONFORMANCE = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js');
 const PYTHON_CLIENT = join(root, 'apps', 'agent-server', 'testdata', 'mcp-client.py');
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
 if (!python) process.stderr.write('SKIPPED: MCP in Python: AGENTPLANE_TEST_PYTHON names no interpreter\n');
