@@ -92,7 +92,16 @@ const foreignReasons = [
 ];
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', '.agentplane/', 'coverage/', 'test/cluster/'] },
+  {
+    ignores: [
+      'dist/',
+      'node_modules/',
+      '.agentplane/',
+      'coverage/',
+      'test/cluster/',
+      'test/templates/agents/',
+    ],
+  },
   {
     files: [...source, 'test/**/*.ts'],
     languageOptions: {

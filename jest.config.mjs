@@ -8,7 +8,7 @@ export default {
   transform: {},
   reporters: ['default', '<rootDir>/scripts/tests/timing-reporter.mjs'],
   testSequencer: '<rootDir>/scripts/tests/longest-first.mjs',
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.agentplane/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.agentplane/', '<rootDir>/test/templates/agents/'],
   // bounds a test that hangs; what it waits for has deadlines of its own (waitFor of #lib/testing)
   testTimeout: 300_000 * Number(process.env.AGENTPLANE_TEST_PATIENCE ?? 1),
 };

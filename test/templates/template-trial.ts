@@ -6,7 +6,7 @@ import { isJsonObject } from '#lib/json';
 import { RESOURCES, SECRETS } from '#lib/resources';
 import type { FakeModels } from '../../apps/cli/src/check/fake-models.js';
 import { missingIn, namedKeys } from '../../apps/cli/src/check/named-variables.js';
-import { valueOf } from '../../apps/cli/src/check/schema-value.js';
+import { inputOf } from '../../apps/cli/src/check/schema-value.js';
 import { agentplane } from '../cli/agentplane.js';
 import type { Platform } from '../support/platform.js';
 
@@ -183,16 +183,6 @@ export class TemplateTrial {
       ? undefined
       : 'its state is empty';
   }
-}
-
-/** An input that fits a schema; a person's message where it takes messages. */
-function inputOf(schema: unknown): Record<string, unknown> {
-  const properties = isJsonObject(schema) && isJsonObject(schema['properties']) ? schema['properties'] : {};
-  const message = { role: 'user', content: 'What is the weather in Rome?' };
-  const made = valueOf({ type: 'object', ...(schema as object) }) as Record<string, unknown>;
-  for (const [name, value] of Object.entries(made)) if (value === null) made[name] = 'example';
-  if ('messages' in properties) made['messages'] = [message];
-  return made;
 }
 
 /** The table of a report. */

@@ -19,6 +19,7 @@ import { CHAT_COMMANDS } from './chat/chat-rows.js';
 import { completionCommands } from './completion/completion-rows.js';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
+import { CHECK_COMMAND } from './check/check-rows.js';
 import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
 import { DEV_COMMAND } from './dev/dev-rows.js';
 import { DOCTOR_COMMAND } from './doctor/doctor-rows.js';
@@ -144,6 +145,7 @@ const VERSION = command(
 export const COMMANDS: readonly Command[] = [
   NEW_COMMAND,
   DEV_COMMAND,
+  CHECK_COMMAND,
   UP_COMMAND,
   DOWN_COMMAND,
   STATUS,

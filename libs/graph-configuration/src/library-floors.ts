@@ -5,14 +5,16 @@ export interface LibraryFloor {
   readonly name: string;
   /** The oldest version whose graphs were seen to run right; older ones were not tried, or fail. */
   readonly oldest: string;
+  /** The newest version that was tried. */
+  readonly newest: string;
 }
 
 /** Minimum versions of the packages of an agent. Everything that refuses a library asks here. */
 export const LIBRARY_FLOORS: Readonly<Record<GraphLanguage, readonly LibraryFloor[]>> = {
-  javascript: [{ name: '@langchain/langgraph', oldest: '0.2.5' }],
+  javascript: [{ name: '@langchain/langgraph', oldest: '0.2.5', newest: '1.7.3' }],
   python: [
-    { name: 'langgraph', oldest: '0.4.1' },
-    { name: 'langgraph-checkpoint', oldest: '2.0.26' },
+    { name: 'langgraph', oldest: '0.4.1', newest: '1.2.24' },
+    { name: 'langgraph-checkpoint', oldest: '2.0.26', newest: '4.3.2' },
   ],
 };
 

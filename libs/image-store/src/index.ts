@@ -26,3 +26,4 @@ export {
   SECRET_FILES,
   secretsLeftOut,
 } from './copy-content.js';
+export { describeLibraries } from './require-libraries.js';

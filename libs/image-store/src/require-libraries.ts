@@ -5,6 +5,7 @@ import {
   describeOldLibrary,
   type GraphConfiguration,
   isModuleName,
+  isOlder,
   LIBRARY_FLOORS,
   type LibraryFloor,
   parseGraphConfiguration,
@@ -84,6 +85,24 @@ export function requireLibraries(
       if (reason) throw new TerminalError('LibraryTooOld', reason);
     }
   }
+}
+
+/** A line for each library whose version matters: the one of the agent, and those that were tried. */
+export function describeLibraries(folder: string): readonly string[] {
+  const { python, graphs } = parseGraphConfiguration(
+    readSmallFile(join(folder, 'langgraph.json'), 'NotAnAgent'),
+    ['javascript', 'python'],
+  );
+  return LIBRARY_FLOORS[python ? 'python' : 'javascript'].flatMap((floor) => {
+    const versions = python
+      ? pythonVersions(floor, folder)
+      : graphs.flatMap(({ file }) => nodeVersion(floor, resolve(folder, file), folder) ?? []);
+    const { name, oldest, newest } = floor;
+    return [...new Set(versions)].map((version) => {
+      const isNew = isOlder(newest, version) ? '; newer ones were not tried' : '';
+      return `${name} ${version} (tried: ${oldest} to ${newest}${isNew})`;
+    });
+  });
 }
 
 /** The version that a file of an agent imports. */

@@ -31,27 +31,54 @@ const READERS = {
 /** Channels that LangGraph makes for itself. */
 const INTERNAL_CHANNEL = /^(__|branch:|join:|start:)/;
 
-/**
- * Schema of an annotation at run time: it has only the names. They may hold anything.
- * @param names of channels
- */
-function schemaOfNames(names: readonly string[]): JsonObject {
-  const properties = names.filter((name) => !INTERNAL_CHANNEL.test(name)).map((name) => [name, {}]);
+/** Reducers of LangGraph for lists of messages. */
+const MESSAGE_REDUCERS: ReadonlySet<unknown> = new Set([
+  'messagesStateReducer',
+  'addMessages',
+  'messagesDeltaReducer',
+]);
+
+const MESSAGES: JsonObject = {
+  type: 'array',
+  items: { type: 'object', properties: { type: { type: 'string' }, content: {} } },
+  langgraph_type: 'messages',
+};
+
+/** Knowledge of a channel of an annotation at run time: messages by their reducer, others by what they begin with. */
+function schemaOfChannel(channel: unknown): JsonObject {
+  const read = (name: string): unknown => (isJsonObject(channel) ? channel[name] : undefined);
+  const [operator, first] = [read('operator') ?? read('reducer'), read('initialValueFactory')];
+  if (typeof operator !== 'function') return {};
+  if (MESSAGE_REDUCERS.has(operator.name)) return MESSAGES;
+  const value: unknown = typeof first === 'function' ? (first as () => unknown)() : undefined;
+  if (Array.isArray(value)) return { type: 'array' };
+  const type = typeof value;
+  if (type === 'string' || type === 'number' || type === 'boolean') return { type };
+  return isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype ? { type: 'object' } : {};
+}
+
+/** Schema of an annotation at run time: its types are gone, and a field of which nothing is known may hold anything. */
+function schemaOfChannels(channels: ReadonlyMap<string, unknown>): JsonObject {
+  const properties = [...channels]
+    .filter(([name]) => !INTERNAL_CHANNEL.test(name))
+    .map(([name, channel]) => [name, schemaOfChannel(channel)]);
   return { type: 'object', properties: Object.fromEntries(properties) as JsonObject };
 }
 
-function channelNames(graph: RunnableGraph): readonly string[] | undefined {
+function channelsOf(graph: RunnableGraph): ReadonlyMap<string, unknown> | undefined {
   const channels: unknown = Reflect.get(graph, 'channels');
   const builder: unknown = Reflect.get(graph, 'builder');
   if (!isJsonObject(channels) || builder === undefined) return undefined;
   // releases before 0.2.70 have a channel for each node, by its name
   const nodes: unknown = Reflect.get(graph, 'nodes');
-  return Object.keys(channels).filter((name) => !isJsonObject(nodes) || !Object.hasOwn(nodes, name));
+  return new Map(
+    Object.entries(channels).filter(([name]) => !isJsonObject(nodes) || !Object.hasOwn(nodes, name)),
+  );
 }
 
 /**
- * Reads the schemas of a graph: full ones where its state is made of Zod or a StateSchema, names of fields where it is
- * made of annotations, whose types are gone at run time.
+ * Reads the schemas of a graph: full ones where its state is made of Zod or a StateSchema, names of fields, messages and
+ * what defaults show where it is made of annotations, whose types are gone at run time.
  * @param file module of the graph, for finding the agent's own copy of LangGraph
  */
 export async function readGraphSchemas(
@@ -65,8 +92,8 @@ export async function readGraphSchemas(
     const reader: unknown = readers?.[READERS[kind]];
     return (typeof reader === 'function' ? (reader(graph) as unknown) : undefined) ?? undefined;
   };
-  const names = channelNames(graph);
-  const named = names && schemaOfNames(names);
+  const channels = channelsOf(graph);
+  const named = channels && schemaOfChannels(channels);
   const config = read('config') ?? null;
   return {
     graph_id: graphId,

@@ -51,3 +51,15 @@ function stringOf({ format, minLength }: JsonObject): string {
   if (format === 'uri') return 'https://example.com/';
   return 'example'.padEnd(typeof minLength === 'number' ? minLength : 0, '.');
 }
+
+/** An input of a graph that fits its schema; a person's message where it takes messages. */
+export function inputOf(schema: unknown): JsonObject {
+  const made = valueOf(isJsonObject(schema) ? { type: 'object', ...schema } : {});
+  const input = isJsonObject(made) ? made : {};
+  const entries = Object.entries(input).map(([name, value]) => [name, value ?? 'example']);
+  const messages = [{ role: 'user', content: 'What is the weather in Rome?' }];
+  return {
+    ...(Object.fromEntries(entries) as JsonObject),
+    ...(Object.hasOwn(input, 'messages') ? { messages } : {}),
+  };
+}

@@ -1,0 +1,61 @@
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '#lib/testing';
+import { repository } from '../support/platform.js';
+import { agentplane } from './agentplane.js';
+
+const AGENTS = join(repository, 'test', 'templates', 'agents');
+
+/** A person who tries a folder before anything is uploaded. */
+describe('agentplane check', () => {
+  const root = temporaryFolder();
+
+  const check = (folder: string, ...words: string[]) =>
+    agentplane(['check', folder, ...words], { timeoutMs: 300_000, environment: { TAVILY_API_KEY: '' } });
+
+  it('draws each graph, shows its input, and runs it', async () => {
+    const folder = join(root, 'asking');
+    cpSync(join(AGENTS, 'js-no-lock'), folder, { recursive: true });
+    writeFileSync(join(folder, 'tools.mjs'), 'export const key = process.env.TAVILY_API_KEY;\n');
+    const { code, output, complaint } = await check(folder);
+    expect([code, complaint.match(/^(Missing keys|@langchain).*$/gm)]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^@langchain\/langgraph 1\.\d+\.\d+ \(tried: 0\.2\.5 to /),
+        'Missing keys, made up for this check: TAVILY_API_KEY (tools.mjs)',
+      ],
+    ]);
+    expect(output).toMatch(/^GRAPH +NODES +INPUT +RUN\nagent +ask +question, answer +asks a person\n$/);
+  });
+
+  it('prints the same as JSON, and ends with 1 when a run fails', async () => {
+    const folder = join(root, 'failing');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:graph"}}');
+    const code = [
+      "import { MessagesAnnotation, StateGraph } from '@langchain/langgraph';",
+      'export const graph = new StateGraph(MessagesAnnotation)',
+      "  .addNode('fail', () => { throw new Error('no such place'); })",
+      "  .addEdge('__start__', 'fail').compile();",
+    ];
+    writeFileSync(join(folder, 'graph.mjs'), code.join('\n'));
+    const ended = await check(folder, '-o', 'json');
+    expect(ended.code).toBe(1);
+    const [graph] = JSON.parse(ended.output) as unknown[];
+    expect(graph).toMatchObject({
+      graph: 'agent',
+      input: ['messages'],
+      run: 'Error: no such place',
+      succeeds: false,
+    });
+  });
+
+  it('says why a folder does not load', async () => {
+    const folder = join(root, 'broken');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:other"}}');
+    writeFileSync(join(folder, 'graph.mjs'), 'export const graph = 1;');
+    const { code, complaint } = await check(folder);
+    expect([code, complaint]).toEqual([1, expect.stringMatching(/checking .*has no export "other"/s)]);
+  });
+});
