@@ -51,7 +51,7 @@ function* sources(folder: string): Generator<string> {
 }
 
 /** Variables that the sources of an agent read, themselves or through libraries of models. Nothing is run. */
-export function namedVariables(folder: string): readonly NamedVariable[] {
+function namedVariables(folder: string): readonly NamedVariable[] {
   const found = new Map<string, string>();
   let files = 0;
   for (const path of sources(folder)) {
