@@ -59,6 +59,28 @@ describe('the audit log of REST', () => {
     });
   });
 
+  it('records forms of pages that change something, with the key of the session', async () => {
+    const headers = { 'sec-fetch-site': 'same-origin' };
+    const form = (target: string, cookie: string, body = new URLSearchParams()): Promise<Response> =>
+      fetch(api.url + target, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { ...headers, cookie },
+        body,
+      });
+    const signedIn = await form('/sign-in', '', new URLSearchParams({ key: tenant.key }));
+    const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const target = `/o/${tenant.tenantId}/projects/p/${randomUUID()}/r/${randomUUID()}/share`;
+    expect(await lastOf(() => form(target, cookie))).toMatchObject({
+      actor: { kind: 'api-key', id: tenant.key.split('_')[1], scope: 'workspace' },
+      action: { verb: 'POST', target: '/o/{tenant_id}/projects/p/{session_id}/r/{run_id}/share' },
+      outcome: { status: 404 },
+    });
+    const before = text();
+    await form(target, '');
+    expect(text()).toBe(before);
+  });
+
   it('names members of a body that were ignored, without their values', async () => {
     const body = { compute_id: 'audited', novel: 'canary' };
     const found = await lastOf(() => tenant.call('POST', '/v2/listeners', body));

@@ -20,6 +20,10 @@ const DATA = new Set([
   'POST /feedback',
   'PATCH /feedback/{feedback_id}',
 ]);
+/** Forms of pages that change the platform; threads of agents are data. */
+const FORMS = new Set(
+  ['share', 'unshare'].map((form) => `POST /o/{tenant_id}/projects/p/{session_id}/r/{run_id}/${form}`),
+);
 /**
  * Statuses of unauthenticated requests: they are counted in the metrics, and must not push out records of
  * actions.
@@ -35,7 +39,9 @@ export function auditRequests(server: FastifyInstance, audit: AuditLog | undefin
   if (!audit) return;
   server.addHook('onSend', async (request, reply, payload) => {
     const route = routeName(request.method, request.routeOptions.url ?? '');
-    const isRecorded = !READS.has(request.method) && mayChange(route) && !ANONYMOUS.has(reply.statusCode);
+    const isForm = FORMS.has(route) && findCaller(request) !== undefined;
+    const isChange = !READS.has(request.method) && mayChange(route);
+    const isRecorded = (isForm || isChange) && !ANONYMOUS.has(reply.statusCode);
     if (isRecorded) record(audit, { request, reply, route, answer: parsed(payload) });
     return payload;
   });

@@ -4,6 +4,7 @@ import type { Caller } from '#lib/auth';
 import { HTTP_STATUS, PublicError } from '#lib/errors';
 import { escapeHtml, type Navigation, PAGE_HEADERS, renderDocument } from '#lib/page';
 import type { AnswerBudget } from '../core/answer-budget.js';
+import { setCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { scopesOf } from '../wire/route-access.js';
 import { PAGES, type PageSession, PageSessions } from './page-sessions.js';
@@ -204,6 +205,7 @@ export class PageReaders {
         .send();
       return undefined;
     }
+    setCaller(request, session.caller);
     void reply.headers(PAGE_HEADERS);
     if (mayRead(session.caller)) return readerOf(session, request.url.split('?', 1)[0] ?? '');
     void reply.code(404).send(renderMissing(path, 'There is no such page'));
