@@ -1,3 +1,4 @@
+import type { OnModuleDestroy } from '@nestjs/common';
 import type { Client, Thread, ThreadState } from '@langchain/langgraph-sdk';
 import { Admission } from '#lib/admission';
 import { Conversation, type Question } from '#lib/conversation';
@@ -44,13 +45,19 @@ export interface AgentCallsParts {
 }
 
 /** Calls of agents on behalf of people who signed in to pages. */
-export class AgentCalls {
+export class AgentCalls implements OnModuleDestroy {
+  /** Ends all calls when the api stops: its server waits for the answers that they are for. */
+  readonly #stopping = new AbortController();
   readonly #open = new Admission({
     ...AT_ONCE,
     refusal: 'Calling the agent failed: as many talks are open as may be; retry in a moment',
   });
 
   constructor(private readonly parts: AgentCallsParts) {}
+
+  onModuleDestroy(): void {
+    this.#stopping.abort(new Error('this server stops; load the page again'));
+  }
 
   /** Threads that changed last. An agent that does not answer is no error: its deployment is shown all the same. */
   async threadsOf(
@@ -156,8 +163,14 @@ export class AgentCalls {
       apiKey: agentToken(wireName(deployment)),
       // agents that authenticate by themselves take a person with a key of the workspace for a studio
       defaultHeaders: { 'x-auth-scheme': 'langsmith' },
-      callerOptions: { maxRetries: 0, fetch: guardedFetch({ ...limits, guard }) },
+      callerOptions: { maxRetries: 0, fetch: this.#endingFetch(guardedFetch({ ...limits, guard })) },
     });
+  }
+
+  #endingFetch(send: typeof fetch): typeof fetch {
+    const { signal } = this.#stopping;
+    return (input, init) =>
+      send(input, { ...init, signal: AbortSignal.any(init?.signal ? [signal, init.signal] : [signal]) });
   }
 
   #placeOf(deployment: AgentDeployment): { readonly address: string; readonly allowPrivate: boolean } {

@@ -48,6 +48,19 @@ export class TalkForm {
 
 const LINES = 'application/x-ndjson';
 
+/** The reader of an answer while it comes. */
+interface Listening {
+  readonly onHappening: (what: Happening) => void;
+  /** Aborted when the reader leaves: the run continues, and nothing reads it here. */
+  readonly signal: AbortSignal;
+}
+
+function leavingOf({ raw }: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  raw.once('close', () => left.abort(new Error('the reader has left')));
+  return left.signal;
+}
+
 interface AskedThread {
   readonly tenantId: string;
   readonly deploymentId: string;
@@ -110,7 +123,7 @@ export class TalkController {
     const which = { tenantId, deploymentId, threadId };
     if (request.headers.accept !== LINES)
       return await this.readers.act(asked, async (reader) => {
-        await this.#say(reader, which, form, () => undefined);
+        await this.#say(reader, which, form, { onHappening: () => undefined, signal: leavingOf(reply) });
         return reader.pathOf('deployments', deploymentId, 'threads', threadId);
       });
     const reader = await this.readers.enterByForm(asked);
@@ -133,12 +146,12 @@ export class TalkController {
     reader: PageReader,
     { deploymentId, threadId }: AskedThread,
     form: TalkForm,
-    onHappening: (what: Happening) => void,
+    { onHappening, signal }: Listening,
   ): Promise<Answer> {
     const deployment = this.deployments.find(reader.caller, deploymentId);
     return await this.agents.talk(deployment, threadId, reader, async (conversation) => {
       const saying: Saying = sayingOf(form, await conversation.waitsWith());
-      const answer = await conversation.say(saying, onHappening, new AbortController().signal);
+      const answer = await conversation.say(saying, onHappening, signal);
       if (answer.error !== null) throw new PublicError('conflict', `The run failed: ${answer.error}`);
       return answer;
     });
@@ -153,7 +166,8 @@ export class TalkController {
       if (!raw.destroyed && raw.writableLength < MAX_UNREAD) raw.write(`${JSON.stringify(piece)}\n`);
     };
     try {
-      await this.#say(reader, which, form, (what) => send(pieceOf(what)));
+      const onHappening = (what: Happening): void => send(pieceOf(what));
+      await this.#say(reader, which, form, { onHappening, signal: leavingOf(reply) });
     } catch (error) {
       send({ problem: error instanceof PublicError ? error.message : errorText(error) });
     }
