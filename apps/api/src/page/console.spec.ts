@@ -244,6 +244,20 @@ describe('the forms of the pages', () => {
     expect([status, text]).toEqual([503, expect.stringContaining('it does not serve yet')]);
   });
 
+  it('takes messages as long as their box does, in any letters', async () => {
+    const path = at('deployments', deploymentId, 'threads', UNKNOWN);
+    expect(await send(path, { text: '語'.repeat(10_000) })).toMatchObject({ status: 503 });
+    expect((await send(path, { text: 'x'.repeat(200_000) })).status).toBe(413);
+  });
+
+  it('takes a field for each call of a tool', async () => {
+    const body = new URLSearchParams({ question: 'a' });
+    for (const decision of ['approve', 'reject']) body.append('decision', decision);
+    const init = { method: 'POST', redirect: 'manual' as const, headers: { ...SAME, cookie: mine }, body };
+    const answer = await fetch(api.url + at('deployments', deploymentId, 'threads', UNKNOWN), init);
+    expect(answer.status).toBe(503);
+  });
+
   it('calls no agent at an address that its status made up', async () => {
     const { namespace } = tenant;
     const { items } = await api.client.list<AgentDeployment>(RESOURCES.AgentDeployment, { namespace });

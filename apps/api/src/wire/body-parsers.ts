@@ -14,7 +14,8 @@ import {
 
 /** Bodies of all routes but those of traces. */
 const MAX_PLAIN_BYTES = 1_048_576;
-const MAX_FORM_BYTES = 16_384;
+/** Forms of pages: a message of 10,000 letters, each of which may take nine bytes. */
+const MAX_FORM_BYTES = 131_072;
 const ARCHIVES = ['application/gzip', 'application/x-gzip', 'application/octet-stream'];
 const MAX_PLAIN_DEPTH = 64;
 /** Members and items of the largest request that its class lets through are fewer; each takes up to seventy bytes. */
@@ -71,6 +72,18 @@ export function parseBody(body: Buffer): unknown {
   return parseJson(text);
 }
 
+/** Fields of a form; one that is repeated is a list. */
+function parseForm(body: Buffer): Readonly<Record<string, string | readonly string[]>> {
+  const fields = new URLSearchParams(body.toString());
+  const names = [...new Set(fields.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = fields.getAll(name);
+      return [name, values.length === 1 ? (values[0] ?? '') : values];
+    }),
+  );
+}
+
 /** An error of status 415. */
 export function unsupported(message: string): Error {
   return Object.assign(new Error(message), { statusCode: 415 });
@@ -89,17 +102,23 @@ export interface BodyLimits {
 export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits): void {
   const { maxRawBytes, budget, ownerOf } = limits;
   server.removeAllContentTypeParsers();
-  const takeJson = async (request: FastifyRequest, stream: Readable): Promise<unknown> => {
-    if (isRaw(request)) return stream;
+  const take = async <T>(
+    request: FastifyRequest,
+    [stream, maxBytes]: readonly [Readable, number],
+    parse: (body: Buffer) => T,
+  ): Promise<T> => {
     // a body that comes slowly is held for two minutes; once it is whole, it is soon answered
     const account = budget.open(ownerOf(request));
     try {
-      const body = await readBody(stream, MAX_PLAIN_BYTES, account.hold);
-      return isSigned(request) ? body : parseBody(body);
+      return parse(await readBody(stream, maxBytes, account.hold));
     } finally {
       account.keep(0);
     }
   };
+  const takeJson = async (request: FastifyRequest, stream: Readable): Promise<unknown> =>
+    isRaw(request)
+      ? stream
+      : take(request, [stream, MAX_PLAIN_BYTES], (body) => (isSigned(request) ? body : parseBody(body)));
   server.addContentTypeParser('application/json', takeJson);
   server.addContentTypeParser('text/plain', async (request: FastifyRequest, stream: Readable) => {
     if ((request.routeOptions.config as BodyRoute).takesText) return takeJson(request, stream);
@@ -111,7 +130,7 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
       if (isSigned(request)) return takeJson(request, stream);
       if (!(request.routeOptions.config as BodyRoute).takesForm)
         throw unsupported('forms are not supported here');
-      return Object.fromEntries(new URLSearchParams((await readBody(stream, MAX_FORM_BYTES)).toString()));
+      return take(request, [stream, MAX_FORM_BYTES], parseForm);
     },
   );
   // Elsewhere a stream must never pass for a body: its members lead to the socket.
