@@ -90,7 +90,11 @@ describe('the catalogue of tables', () => {
 
   it.each([
     ['a write', 'PUT', (table: LoadedTable) => urlOf(table, table['metadata-location'])],
-    ['a file beside the folder', 'GET', (table: LoadedTable) => urlOf(table, `${table.metadata.location}-else/x`)],
+    [
+      'a file beside the folder',
+      'GET',
+      (table: LoadedTable) => urlOf(table, `${table.metadata.location}-else/x`),
+    ],
     [
       'a way out of the folder',
       'GET',
