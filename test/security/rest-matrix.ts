@@ -294,4 +294,9 @@ const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   'POST /api/v1/bulk-exports/destinations': [422],
   'PATCH /api/v1/bulk-exports/{export_id}': [400],
   'POST /api/v1/bulk-exports/{export_id}/continue': [400],
+  // the export has no table
+  'GET /iceberg/v1/namespaces/{namespace}': [404],
+  'GET /iceberg/v1/namespaces/{namespace}/tables': [404],
+  'GET /iceberg/v1/namespaces/{namespace}/tables/{table}': [404],
+  'POST /iceberg/v1/sign/{export_id}': [404],
 };

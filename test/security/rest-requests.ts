@@ -297,6 +297,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /v2/deployments/{deployment_id}/logs': { query: 'tail=10' },
   'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs': { query: 'tail=10' },
   'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': NOTHING,
+  'POST /v2/deployments/{deployment_id}/restart': NOTHING,
   'POST /v2/deployments/{deployment_id}/upload-url': { bodies: () => [{}] },
   'POST /v2/deployments/{deployment_id}/push-token': { bodies: () => [{}] },
   'GET /v2/deployments/{deployment_id}/archives/{archive_id}': {
@@ -341,6 +342,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/bulk-exports/{export_id}/continue': NOTHING,
   'GET /api/v1/bulk-exports/{export_id}/late': NOTHING,
   'POST /api/v1/bulk-exports/{export_id}/late': NOTHING,
+  'GET /api/v1/bulk-exports/runs': { query: ({ ids }) => `source_bulk_export_id=${ids.export_id}` },
   'GET /api/v1/bulk-exports/{export_id}/runs': NOTHING,
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': EXPORT_RUN,
 };
