@@ -186,10 +186,12 @@ describe('the blocks of the documentation', () => {
 
   it('has JSON of the type that its page is about', () => {
     const texts = Object.entries(JSON_TYPES).flatMap(([page, { type, from }]) =>
-      blocksOf(page).map(({ text }, at): [string, string] => [
-        `${page.replaceAll(/\W/g, '-')}-${at + 1}.ts`,
-        `import type * as lib from '${from}';\nconst value: ${type} = ${text};\nexport { value };\n`,
-      ]),
+      blocksOf(page)
+        .filter((block) => languageOf(block) === 'json')
+        .map(({ text }, at): [string, string] => [
+          `${page.replaceAll(/\W/g, '-')}-${at + 1}.ts`,
+          `import type * as lib from '${from}';\nconst value: ${type} = ${text};\nexport { value };\n`,
+        ]),
     );
     expect(texts).not.toEqual([]);
     expect(typeProblems(Object.fromEntries(texts))).toEqual([]);
