@@ -105,6 +105,7 @@ const WORKER_STATEMENTS = [
   'getContextKey',
   'handBackRuns',
   'hasVectorType',
+  'isMessageIdUsed',
   'listNewestPlaces',
   'listRunStates',
   'listWornOutRuns',
