@@ -111,11 +111,11 @@ describe('image store', () => {
     const old = join(root, 'old-installation');
     const library = join(old, 'node_modules', '@langchain', 'langgraph');
     mkdirSync(library, { recursive: true });
-    writeFileSync(join(library, 'package.json'), '{"version": "0.2.5"}');
+    writeFileSync(join(library, 'package.json'), '{"version": "0.2.4"}');
     const store = openImageStore({ folder: join(root, `images-${made++}`), installation: old });
     await expect(store.import('a', agentFolder())).rejects.toMatchObject({
       reason: 'LibraryTooOld',
-      message: expect.stringMatching(/^@langchain\/langgraph 0\.2\.5 is too old .* 0\.2\.45 or newer$/),
+      message: expect.stringMatching(/^@langchain\/langgraph 0\.2\.4 is too old .* 0\.2\.5 or newer$/),
     });
     expect(await store.list()).toEqual([]);
   });

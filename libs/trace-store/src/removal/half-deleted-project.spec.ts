@@ -101,6 +101,8 @@ const APART = [
   'apiKeys',
   'feedbackConfigs',
   'prices',
+  'prompts',
+  'promptCommits',
   'exportArchive',
   'revisionArchive',
 ];
