@@ -58,8 +58,10 @@ function responseOf(answer: IncomingMessage, maxBytes: number): Response {
     answer.resume();
     return new Response(null, { status, headers: kept });
   }
-  const body = Readable.toWeb(Readable.from(bounded(answer, maxBytes), { objectMode: false }));
-  return new Response(body, { status, headers: kept });
+  const pieces = Readable.from(bounded(answer, maxBytes), { objectMode: false });
+  // a generator that was never asked for a piece does not end what it reads
+  pieces.once('close', () => answer.destroy());
+  return new Response(Readable.toWeb(pieces), { status, headers: kept });
 }
 
 async function* bounded(answer: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
