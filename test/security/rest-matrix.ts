@@ -185,7 +185,9 @@ export function attackRest(arena: FindArena): void {
           await sendAll(route, victim, caller),
           await sendAll(route, nothing, caller),
         ];
+        const { own } = requestOf(route);
         for (const [at, answer] of foreign.entries()) {
+          if (own !== undefined && answer.text.includes(own)) continue;
           const [seen, expected] = [answer, missing[at]].map(
             (one, of) => one && withoutNames(one, of === 0 ? victim : nothing),
           );
@@ -294,6 +296,16 @@ const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   'POST /api/v1/bulk-exports/destinations': [422],
   'PATCH /api/v1/bulk-exports/{export_id}': [400],
   'POST /api/v1/bulk-exports/{export_id}/continue': [400],
+  'POST /otel/v1/metrics': [400],
+  'POST /api/v1/otel/v1/metrics': [400],
+  'POST /otel/v1/logs': [400],
+  'POST /api/v1/otel/v1/logs': [400],
+  // its image does not come from archives
+  'POST /v2/deployments/{deployment_id}/upload-url': [400],
+  'GET /v2/deployments/{deployment_id}/archives/{archive_id}': [404],
+  'POST /v2/deployments/{deployment_id}/push-token': [400],
+  // an export uses it
+  'DELETE /api/v1/bulk-exports/destinations/{destination_id}': [409],
   // the export has no table
   'GET /iceberg/v1/namespaces/{namespace}': [404],
   'GET /iceberg/v1/namespaces/{namespace}/tables': [404],

@@ -14,6 +14,8 @@ export interface RouteRequest {
   readonly query?: string | ((of: Named) => string);
   /** Ids of the victim that the answer may hold: the attacker has sent them itself. */
   readonly tells?: readonly string[];
+  /** A text of answers with what the attacker stored itself, below an id of the victim. */
+  readonly own?: string;
   /** Bodies: each is sent on its own. `own` is the attacker, whose ids make half of a body pass. */
   readonly bodies?: (of: Named, own: Named) => readonly unknown[];
 }
@@ -92,6 +94,8 @@ const PROBLEMS: RouteRequest = {
   query: 'limit=100',
   tells: ['run_id', 'posted_run_id', 'patched_run_id'],
 };
+// the attacker's run below the victim's stands for its trace, whose parent has not come there
+const READ_RUN: RouteRequest = { own: '"name":"attack"' };
 const UPDATE_RUN: RouteRequest = {
   path: ({ ids }) => ({ run_id: ids.patched_run_id }),
   bodies: updates,
@@ -202,9 +206,9 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v2/public/{share_token}/runs/query': { ...SHARED, bodies: () => [{ selects: ['INPUTS'] }] },
   'GET /api/v2/runs/{run_id}': { query: IN_PROJECT },
   'GET /api/v2/traces/{trace_id}/runs': { path: ({ ids }) => ({ trace_id: ids.run_id }), query: IN_PROJECT },
-  'GET /runs/{run_id}': NOTHING,
+  'GET /runs/{run_id}': READ_RUN,
   'PATCH /runs/{run_id}': UPDATE_RUN,
-  'GET /api/v1/runs/{run_id}': NOTHING,
+  'GET /api/v1/runs/{run_id}': READ_RUN,
   'PATCH /api/v1/runs/{run_id}': UPDATE_RUN,
   'PUT /runs/{run_id}/share': SHARE,
   'PUT /api/v1/runs/{run_id}/share': SHARE,
