@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { ANNOTATION, RESOURCES } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { agentplane } from '../cli/agentplane.js';
 import { Rest } from '../support/rest.js';
 import { sharedPlatform } from '../support/shared-platform.js';
@@ -106,6 +109,33 @@ describe('the catalogue of tables', () => {
     const table = await load();
     const { status, body } = await sign(table, uri(table), method);
     expect([status, body.error.type]).toEqual([403, 'ForbiddenException']);
+  });
+
+  it('does not use credentials of the platform for a workspace that may not', async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
+    const kube = new KubeClient(connection, { fieldManager: 'test' });
+    const { namespace } = platform;
+    const id = randomUUID();
+    await kube.create(RESOURCES.BulkExportDestination, {
+      metadata: { namespace, name: 'bare' },
+      spec: { type: 'object_store', config: { bucketName: 'others', includeBucketInPrefix: true } },
+    });
+    const { spec } = await kube.get(RESOURCES.BulkExport, { namespace, name: 'lake' });
+    await kube.create(RESOURCES.BulkExport, {
+      metadata: { namespace, name: 'bare', annotations: { [ANNOTATION.id]: id } },
+      spec: { ...spec, destinationRef: { name: 'bare' } },
+    });
+    const uri = `https://s3.example/others/tables/export_id=${id}/runs/metadata/x`;
+    const ask = () => rest.post<Refusal>(`/iceberg/v1/sign/${id}`, { method: 'GET', uri });
+    const { status, body } = await waitFor(async () => {
+      const answer = await ask();
+      return answer.status !== 404 && answer;
+    });
+    await kube.close();
+    expect([status, body.error.message]).toEqual([
+      503,
+      expect.stringMatching(/the workspace may not use those of the platform/),
+    ]);
   });
 
   it('shows a neighbour nothing', async () => {

@@ -247,7 +247,7 @@ class CatalogueController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const table = this.tables.find(caller, namespace, name);
-    const { location, json, store } = await this.tables.load(table);
+    const { location, json, store } = await this.tables.load(caller, table);
     const config = configOf(store, origin, idOf(table.source) ?? '');
     // the metadata are handed on as they were written
     const answer = `{"metadata-location":${JSON.stringify(location)},"metadata":${json},"config":${JSON.stringify(config)}}`;

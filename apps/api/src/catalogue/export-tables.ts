@@ -76,11 +76,16 @@ export class ExportTables {
   }
 
   /** @throws PublicError not_found, unavailable */
-  async load(table: ExportTable): Promise<TableMetadataText & { readonly store: TableStore }> {
+  async load(
+    { tenantId }: Caller,
+    table: ExportTable,
+  ): Promise<TableMetadataText & { readonly store: TableStore }> {
     const destination = this.#destinationOf(table.source);
     const { bucketName, endpointUrl, region, includeBucketInPrefix } = destination.spec.config;
     const folder = folderOf(table, destination);
-    const found = await this.#inStore(destination, (store) => newestMetadata(store, bucketName, folder));
+    const found = await this.#inStore(tenantId, destination, (store) =>
+      newestMetadata(store, bucketName, folder),
+    );
     if (!found)
       throw new PublicError(
         'not_found',
@@ -112,7 +117,7 @@ export class ExportTables {
       !this.#isOfTable(source, destination, key)
     )
       throw new PublicError('forbidden', 'Only reads of files of the table are signed');
-    return await this.#inStore(destination, (store) =>
+    return await this.#inStore(caller.tenantId, destination, (store) =>
       store.presign(bucketName, key, method, SIGNED_FOR_SECONDS),
     );
   }
@@ -137,6 +142,7 @@ export class ExportTables {
   }
 
   async #inStore<T>(
+    tenantId: string,
     destination: BulkExportDestination,
     work: (store: ObjectStore) => Promise<T>,
   ): Promise<T> {
@@ -151,19 +157,22 @@ export class ExportTables {
       accessKeyId: secret?.get('access_key_id'),
       secretAccessKey: secret?.get('secret_access_key'),
       sessionToken: secret?.get('session_token'),
-      allowEnvironmentCredentials: secret === undefined,
+      allowEnvironmentCredentials:
+        secret === undefined && this.workspaces.homeOf(tenantId).allowsEnvironmentCredentials,
     };
     const { allowPrivateEndpoints } = this;
-    const store = openObjectStore({ ...destinationSettings(config, keys), allowPrivateEndpoints });
+    let store: ObjectStore | undefined;
     try {
+      store = openObjectStore({ ...destinationSettings(config, keys), allowPrivateEndpoints });
       return await work(store);
     } catch (error) {
       if (!(error instanceof ObjectStoreError)) throw error;
-      throw new PublicError('unavailable', `Reading the table failed: ${error.message}`, [], {
+      const why = 'advice' in error ? String(error.advice) : error.message;
+      throw new PublicError('unavailable', `Reading the table failed: ${why}`, [], {
         cause: error,
       });
     } finally {
-      store.close();
+      store?.close();
     }
   }
 }
