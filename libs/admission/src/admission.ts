@@ -1,5 +1,54 @@
 import { PublicError } from '#lib/errors';
-import { OwnerQueues } from './owner-queues.js';
+
+/**
+ * One queue for each owner, served round-robin: an owner with a long queue delays the others by one item at a time. The
+ * caller decides which item is served and when.
+ */
+export class OwnerQueues<Owner, Item> {
+  /** Holds no empty queue. The owner served longest ago comes first. */
+  readonly #queues = new Map<Owner, Item[]>();
+
+  lengthOf(owner: Owner): number {
+    return this.#queues.get(owner)?.length ?? 0;
+  }
+
+  first(owner: Owner): Item | undefined {
+    return this.#queues.get(owner)?.[0];
+  }
+
+  /**
+   * The next item of each queue, beginning with the owner served longest ago. An owner served during the iteration comes
+   * again at its end.
+   */
+  *firsts(): IterableIterator<readonly [owner: Owner, first: Item]> {
+    for (const [owner, [first]] of this.#queues) if (first !== undefined) yield [owner, first];
+  }
+
+  join(owner: Owner, item: Item): void {
+    const queue = this.#queues.get(owner);
+    if (queue) queue.push(item);
+    else this.#queues.set(owner, [item]);
+  }
+
+  /** Takes the first item out of a queue and moves the queue behind all others. */
+  serve(owner: Owner): Item | undefined {
+    const queue = this.#queues.get(owner);
+    const first = queue?.shift();
+    this.#queues.delete(owner);
+    if (queue && queue.length > 0) this.#queues.set(owner, queue);
+    return first;
+  }
+
+  /** @returns false when the item was served already */
+  leave(owner: Owner, item: Item): boolean {
+    const queue = this.#queues.get(owner) ?? [];
+    const at = queue.indexOf(item);
+    if (at < 0) return false;
+    queue.splice(at, 1);
+    if (queue.length === 0) this.#queues.delete(owner);
+    return true;
+  }
+}
 
 /** Limits in units: a number of requests, or bytes. */
 export interface AdmissionLimits {
@@ -57,16 +106,13 @@ const URGENT = Symbol('urgent');
  * undefined owner has no limit of its own.
  */
 export class Admission<Owner = string> {
-  readonly #limits: AdmissionLimits;
   readonly #heldBy = new Map<Owner, number>();
   readonly #waiting = new OwnerQueues<Owner | undefined | typeof URGENT, Waiting>();
   #held = 0;
   /** True while a request waits for capacity that others must not take from it. */
   #isBlocked = false;
 
-  constructor(limits: AdmissionLimits) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: AdmissionLimits) {}
 
   get held(): number {
     return this.#held;
@@ -82,7 +128,7 @@ export class Admission<Owner = string> {
   }
 
   /** @param perOwner in place of the limit of every owner */
-  tryEnter(owner?: Owner, units = 1, perOwner = this.#limits.perOwner): Place | undefined {
+  tryEnter(owner?: Owner, units = 1, perOwner = this.limits.perOwner): Place | undefined {
     if (this.#isBlocked || !this.#fits(owner, units, { perOwner })) return undefined;
     const place = this.#place(owner);
     place.add(units);
@@ -162,7 +208,7 @@ export class Admission<Owner = string> {
   }
 
   #refusal(): PublicError {
-    const { refusal = 'Too many requests at once' } = this.#limits;
+    const { refusal = 'Too many requests at once' } = this.limits;
     return new PublicError('too_many', refusal, [], { retryAfterSeconds: 1 });
   }
 
@@ -172,21 +218,21 @@ export class Admission<Owner = string> {
     units: number,
     {
       own = 0,
-      perOwner = this.#limits.perOwner ?? Infinity,
+      perOwner = this.limits.perOwner ?? Infinity,
     }: { own?: number; perOwner?: number | undefined } = {},
   ): boolean {
     return this.#fitsCapacity(owner, units, own) && this.#fitsOwner(owner, units, own, perOwner);
   }
 
   #fitsCapacity(owner: Owner | undefined, units: number, own: number): boolean {
-    const { capacity, reserve } = this.#limits;
+    const { capacity, reserve } = this.limits;
     const isFew = reserve !== undefined && owner !== undefined && this.heldBy(owner) < reserve.perOwner;
     return this.#held === own || this.#held + units <= capacity + (isFew ? reserve.units : 0);
   }
 
   #fitsOwner(owner: Owner | undefined, units: number, own: number, perOwner: number): boolean {
     if (owner === undefined || this.#held === own) return true;
-    const { capacity, halves = false } = this.#limits;
+    const { capacity, halves = false } = this.limits;
     const ofOwner = this.heldBy(owner);
     if (halves && this.#held + ofOwner + units > capacity) return false;
     return ofOwner === own || ofOwner + units <= perOwner;

@@ -1,12 +1,70 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, writeSync } from 'node:fs';
+import { mkdirSync, writeSync, chmodSync, closeSync, fstatSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorText } from '#lib/errors';
 import { TokenBuckets } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { AuditRecord } from './audit-record.js';
-import { type Retention, RotatedFile } from './rotated-file.js';
+
+/** Limits for one file and its former ones. */
+interface Retention {
+  /** A full file becomes `PATH.1`. */
+  readonly maxBytes: number;
+  /** Files in all. */
+  readonly maxFiles: number;
+}
+
+/** A file of whole lines that only its owner reads, rotated by size and count. */
+class RotatedFile {
+  #file: { readonly descriptor: number; bytes: number } | undefined;
+  #isBroken = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly retention: Retention,
+  ) {}
+
+  /** @throws Error when the line is not whole in the file */
+  append(line: Buffer): void {
+    if (this.#file && this.#file.bytes + line.length > this.retention.maxBytes) this.#rotate();
+    this.#file ??= this.#open();
+    // half a line is left where the disk was full: the next one begins after it
+    const whole = this.#isBroken ? Buffer.concat([Buffer.from('\n'), line]) : line;
+    const written = writeSync(this.#file.descriptor, whole);
+    this.#file.bytes += written;
+    this.#isBroken = written < whole.length;
+    if (this.#isBroken) throw new Error('no space left for a whole record');
+  }
+
+  /** Opens again when a line is appended. */
+  close(): void {
+    if (this.#file) closeSync(this.#file.descriptor);
+    this.#file = undefined;
+  }
+
+  #open(): { descriptor: number; bytes: number } {
+    const descriptor = openSync(this.path, 'a', 0o600);
+    // one that was there before may be open to others
+    chmodSync(this.path, 0o600);
+    return { descriptor, bytes: fstatSync(descriptor).size };
+  }
+
+  #rotate(): void {
+    const path = this.path;
+    const { maxFiles } = this.retention;
+    this.close();
+    this.#isBroken = false;
+    rmSync(`${path}.${maxFiles - 1}`, { force: true });
+    for (let at = maxFiles - 2; at >= 0; at--) {
+      try {
+        renameSync(at === 0 ? path : `${path}.${at}`, `${path}.${at + 1}`);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      }
+    }
+  }
+}
 
 const PLATFORM: Retention = { maxBytes: 20 * 1024 * 1024, maxFiles: 10 };
 const OWNER: Retention = { maxBytes: 4 * 1024 * 1024, maxFiles: 5 };
@@ -38,7 +96,6 @@ export interface AuditLogOptions {
  * again when the file takes lines.
  */
 export class AuditLog {
-  readonly #options: AuditLogOptions;
   /** Files by owner, least recently used first. */
   readonly #files = new Map<string, RotatedFile>();
   readonly #refusals: TokenBuckets;
@@ -46,8 +103,7 @@ export class AuditLog {
   readonly #leftOut = new Map<string, number>();
   #dropped = 0;
 
-  constructor(options: AuditLogOptions) {
-    this.#options = options;
+  constructor(private readonly options: AuditLogOptions) {
     this.#refusals = new TokenBuckets({ ...REFUSALS, clock: options.clock });
   }
 
@@ -74,17 +130,17 @@ export class AuditLog {
   }
 
   #append(content: object, owner: string): void {
-    const time = this.#options.clock.now().toISOString();
+    const time = this.options.clock.now().toISOString();
     const line = Buffer.from(`${JSON.stringify({ time, ...content })}\n`);
     try {
-      if (this.#options.path === '-') writeSync(1, line);
+      if (this.options.path === '-') writeSync(1, line);
       else this.#fileOf(owner).append(line);
     } catch (error) {
       this.#drop(error);
       return;
     }
     if (this.#dropped === 0) return;
-    this.#options.log.warn({ dropped: this.#dropped }, 'audit records were lost while writing them failed');
+    this.options.log.warn({ dropped: this.#dropped }, 'audit records were lost while writing them failed');
     this.#dropped = 0;
   }
 
@@ -101,7 +157,7 @@ export class AuditLog {
   }
 
   #newFile(owner: string): RotatedFile {
-    const { path, platform = PLATFORM, owner: retention = OWNER } = this.#options;
+    const { path, platform = PLATFORM, owner: retention = OWNER } = this.options;
     if (owner === '') return new RotatedFile(path, platform);
     const folder = path.replace(/\.log$/, '');
     mkdirSync(folder, { mode: 0o700, recursive: true });
@@ -111,7 +167,7 @@ export class AuditLog {
   #drop(error: unknown): void {
     this.#dropped++;
     if (this.#dropped > 1) return;
-    const { log, path } = this.#options;
+    const { log, path } = this.options;
     log.error(
       { path, error: errorText(error) },
       'writing an audit record failed; further ones are dropped until it works',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Informers, KubeClient, loadKubeConnection, type Draft } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
-import { hasRealKubernetes, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
+import { API_SERVERS, hasRealKubernetes, testApiServer, waitFor } from '#lib/testing';
 import {
   CONFIG_MAPS,
   type Deployment,
@@ -38,8 +38,7 @@ const ours = async ({ kubeconfigPath }: Home): Promise<Stoppable> =>
 
 /** Ours and Kubernetes' own must pass the same tests. The reference runs only on request. */
 const IMPLEMENTATIONS: readonly Implementation[] = [
-  { name: 'ours on the embedded API server', home: testEmbeddedKube, start: ours },
-  ...(hasRealKubernetes ? [{ name: 'ours on a real API server', home: testApiServer, start: ours }] : []),
+  ...API_SERVERS.map(({ name, home }) => ({ name: `ours on ${name}`, home, start: ours })),
   ...(hasRealKubernetes && process.env.TEST_REFERENCE
     ? [
         {
@@ -495,7 +494,7 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
       name,
       uid: randomUUID(),
     });
-    const crowd = Array.from({ length: 10 }, (_, n) =>
+    const crowd = Array.from({ length: 5 }, (_, n) =>
       client.create(CONFIG_MAPS, {
         metadata: {
           namespace: noisy,
@@ -512,7 +511,7 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
       (await client.list(CONFIG_MAPS, { namespace: noisy })).items.filter(({ metadata }) =>
         metadata.name.startsWith('crowd'),
       ).length;
-    expect(await waiting()).toBe(10);
+    expect(await waiting()).toBe(5);
     await waitFor(async () => (await waiting()) === 0);
   });
 

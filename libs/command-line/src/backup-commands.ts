@@ -8,17 +8,17 @@ export const DATA_OPTION = defaulted('--data <dir>', 'data folder of the platfor
 /** `agentplane up`: the platform parses it, the client lists it. */
 export const UP = {
   words: 'up',
-  about: 'start the platform on this machine and stay until Ctrl-C',
+  about: 'start the platform on this machine, until Ctrl-C',
   options: {
     data: DATA_OPTION,
     listen: defaulted(
       '--listen <host:port>',
-      'address of the REST interface; port 0 picks one, once; beyond this machine with a certificate alone',
+      'address of the REST interface; port 0 picks a free port and keeps it; other machines are served with TLS only',
       DEFAULT_LISTEN,
     ),
     tlsCertificate: optional(
       '--tls-certificate <file>',
-      'serve --listen with TLS: PEM file of the certificate, followed when it is renewed',
+      'serve --listen with TLS: PEM file of the certificate, read again when it is renewed',
       'file',
     ),
     tlsKey: optional('--tls-key <file>', 'PEM file of the private key of --tls-certificate', 'file'),
@@ -52,7 +52,7 @@ const BACKUP_ARGUMENT = { name: 'backup', about: 'folder of the backup', complet
 /** `agentplane backup`: the platform parses it, the client lists it; so with those that follow. */
 export const BACKUP = {
   words: 'backup',
-  about: 'copy the whole platform of this machine into a folder, while it works or while it is down',
+  about: 'copy the whole platform of this machine into a folder, running or stopped',
   options: {
     data: DATA_OPTION,
     to: optional(
@@ -60,7 +60,7 @@ export const BACKUP = {
       'new folder for the backup; it will hold every secret of the platform',
       'folder',
     ),
-    resume: toggle('--resume', 'go on with an interrupted backup in that folder'),
+    resume: toggle('--resume', 'continue an interrupted backup in that folder'),
     auditLog: toggle('--audit-log', 'include the audit log'),
     passphraseFile: optional(
       PASSPHRASE.flags,
@@ -89,11 +89,11 @@ export const BACKUP_VERIFY = {
 
 export const RESTORE = {
   words: 'restore',
-  about: 'make a data folder of a backup, for "agentplane up"',
+  about: 'make a data folder from a backup, for "agentplane up"',
   arguments: [BACKUP_ARGUMENT],
   options: {
     data: DATA_OPTION,
-    force: toggle('--force', 'move what is in the data folder aside, to a folder beside it'),
+    force: toggle('--force', 'first move the contents of the data folder to a folder beside it'),
     passphraseFile: PASSPHRASE,
   },
   examples: ['restore /backup/agentplane-1 --data /srv/agentplane'],
@@ -158,11 +158,11 @@ export const MIGRATE_RESOURCES = {
   options: {
     data: DATA_OPTION,
     kubeconfig: optional('--kubeconfig <file>', 'kubeconfig of the other installation', 'file'),
-    workspace: optional('--workspace <name>', 'workspace to copy; all of them when missing'),
+    workspace: optional('--workspace <name>', 'workspace to copy (default all)'),
     as: optional('--as <name>', 'name of the copy of that workspace'),
     imagePrefix: optional(
       '--image-prefix <prefix>',
-      'registry of images that this machine alone has, with its slash; put before their names',
+      'registry with its slash, put before the names of images that only this machine has',
     ),
     back: toggle('--back', 'from the other installation into this machine'),
   },
@@ -179,7 +179,7 @@ export const MIGRATE_RESOURCES = {
 export const MIGRATE_OBJECTS = {
   words: 'migrate objects',
   about:
-    'copy what the object store of this machine has into buckets of the same names elsewhere; repeated, it goes on where it ended',
+    'copy what the object store of this machine has into buckets of the same names elsewhere; a repeated command continues where the last one ended',
   options: {
     data: DATA_OPTION,
     storeFile: optional(
@@ -187,7 +187,7 @@ export const MIGRATE_OBJECTS = {
       'JSON with endpoint_url, region, access_key_id and secret_access_key of the other store',
       'file',
     ),
-    bucket: optional('--bucket <name>', 'bucket to copy; all of them when missing'),
+    bucket: optional('--bucket <name>', 'bucket to copy (default all)'),
     as: optional('--as <name>', 'name of that bucket in the other store'),
   },
   examples: [

@@ -55,26 +55,38 @@ export interface CommandSpec<O extends Options = Options> {
   readonly options: O;
   /** Whole command lines without the program's name. */
   readonly examples: readonly string[];
-  /** Exit codes beside ok, failed and usage. */
-  readonly exits: readonly ExitName[];
+  /** Exit codes beside ok, failed and usage; by default those of what it needs. */
+  readonly exits?: readonly ExitName[];
   readonly needs: Needs;
   /** True for scripts of ours: neither help nor reference nor completion has it. */
   readonly isHidden?: true;
 }
 
-/** A command with what it does; the promise is of an exit code, undefined when it stays. */
+/** Exit codes of commands that name none. */
+const USUAL_EXITS: Readonly<Record<Needs, readonly ExitName[]>> = {
+  nothing: [],
+  'data folder': [],
+  rest: ['notFound', 'unreachable', 'refused'],
+  kubernetes: ['notFound', 'unreachable', 'refused'],
+};
+
+/** Result of a command whose process goes on. */
+export const STAYS = Symbol('the process goes on');
+
+/** Exit code of a command; nothing stands for `ok`. */
+export type Ended = number | void | typeof STAYS;
+
+/** A command with what it does. */
 export interface Command extends CommandSpec {
-  readonly run: (
-    words: readonly string[],
-    flags: Readonly<Record<string, unknown>>,
-  ) => Promise<number | undefined>;
+  readonly exits: readonly ExitName[];
+  readonly run: (words: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<Ended>;
 }
 
 /** Joins a row of the table with what it does, with flags typed by the row's options. */
 export function command<O extends Options>(
   spec: CommandSpec<O>,
-  run: (words: readonly string[], flags: FlagsOf<O>) => Promise<number | undefined>,
+  run: (words: readonly string[], flags: FlagsOf<O>) => Promise<Ended>,
 ): Command {
   // the parser fills the flags from these very options
-  return { ...spec, run: (words, flags) => run(words, flags as FlagsOf<O>) };
+  return { exits: USUAL_EXITS[spec.needs], ...spec, run: (words, flags) => run(words, flags as FlagsOf<O>) };
 }

@@ -17,9 +17,11 @@ export {
 } from './backup-commands.js';
 export {
   command,
+  STAYS,
   type ArgumentSpec,
   type Command,
   type CommandSpec,
+  type Ended,
   type Needs,
   type ExitName,
 } from './command.js';
@@ -31,6 +33,7 @@ export {
   parsed,
   repeated,
   toggle,
+  wholeNumber,
   type Completes,
   type FlagsOf,
   type LiveName,

@@ -44,6 +44,22 @@ function nonEmpty(text: string): string {
   return text;
 }
 
+/**
+ * Reads a whole number that a person gives, digits alone; both ends are included.
+ * @param subject of the sentence; by default the command line names the option
+ * @returns a parser that throws "must be a whole number from MIN to MAX"
+ */
+export function wholeNumber(min: number, max: number, subject?: string): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (!/^\d{1,9}$/.test(text) || number < min || number > max)
+      throw new Error(
+        `${subject === undefined ? '' : `${subject} `}must be a whole number from ${min} to ${max}`,
+      );
+    return number;
+  };
+}
+
 /** An option that is given or not. */
 export function toggle(flags: string, about: string): OptionSpec<boolean> {
   return { flags, about, fallback: / --no-|^--no-/.test(flags) };
@@ -75,7 +91,7 @@ export function defaulted(
     flags,
     about,
     fallback,
-    shownFallback: fallback,
+    ...(fallback === '' ? {} : { shownFallback: fallback }),
     parse: nonEmpty,
     ...(completes === undefined ? {} : { completes }),
   };

@@ -1,6 +1,6 @@
 import { Command as Parser, InvalidArgumentError, Option } from 'commander';
 import { EXIT } from '#lib/lifecycle';
-import { type ArgumentSpec, type Command, exitLines } from './command.js';
+import { type ArgumentSpec, type Command, exitLines, STAYS } from './command.js';
 import type { OptionSpec } from './option.js';
 
 /** The program as its help names it. */
@@ -10,6 +10,8 @@ export interface ProgramSpec {
   /** One sentence for each noun that has verbs. */
   readonly groups: Readonly<Record<string, string>>;
   readonly commands: readonly Command[];
+  /** Heading of the help for a command, or for the noun that it belongs to; absent: one list. */
+  readonly headingOf?: (command: Command) => string;
   /** Says on standard error why a command failed, and with which code to end. */
   readonly report: (error: unknown) => number | Promise<number>;
 }
@@ -26,6 +28,7 @@ function parserOf(program: ProgramSpec): Parser {
   const parser = new Parser('agentplane')
     .description(program.about)
     .version(program.version, '-V, --version')
+    .configureHelp({ subcommandTerm: (one) => one.name(), subcommandDescription: firstClause })
     // options after a noun or a verb belong to it, even when a word before it has an option of the same name
     .enablePositionalOptions()
     .showHelpAfterError('(agentplane --help lists the commands)')
@@ -33,7 +36,15 @@ function parserOf(program: ProgramSpec): Parser {
     .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
     .addHelpText('after', `\nExit codes:\n${exitLines().join('\n')}`);
   for (const command of program.commands) addCommand(parser, program, command);
+  const last = program.commands.at(-1);
+  // the parser's own command is beside it
+  if (last && program.headingOf) parser.commandsGroup(`${program.headingOf(last)}:`);
   return parser;
+}
+
+/** The part of a description that fits into one line of a list; the command's own help has the rest. */
+function firstClause(parser: Parser): string {
+  return parser.description().split(/[:;,]/)[0] ?? '';
 }
 
 /** Hint at the help of a command after wrong usage. */
@@ -50,19 +61,21 @@ function addCommand(root: Parser, program: ProgramSpec, command: Command): void 
     .description(command.about)
     .showHelpAfterError(helpHint(command.words))
     .enablePositionalOptions();
+  const heading = program.headingOf?.(command);
+  if (heading !== undefined) (parent === root ? parser : parent).helpGroup(`${heading}:`);
   for (const argument of command.arguments ?? []) addArgument(parser, argument);
   for (const option of Object.values(command.options)) parser.addOption(optionOf(option));
   const examples = command.examples.map((example) => `  agentplane ${example}`).join('\n');
   parser.addHelpText('after', `\nExamples:\n${examples}`);
   parser.action(async (...given: readonly unknown[]) => {
     const taken = given.slice(0, command.arguments?.length ?? 0);
-    const code = await command
+    const ended = await command
       .run(
         taken.flat().filter((word): word is string => typeof word === 'string'),
         { ...fallbacksOf(command), ...parser.opts() },
       )
       .catch((error: unknown) => program.report(error));
-    if (code !== undefined) process.exit(code);
+    if (ended !== STAYS) process.exit(typeof ended === 'number' ? ended : EXIT.ok);
   });
 }
 

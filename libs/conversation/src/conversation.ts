@@ -1,7 +1,8 @@
-import type { Client } from '@langchain/langgraph-sdk';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import type { Assistant, Client, Thread } from '@langchain/langgraph-sdk';
+import { PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject, parseShort } from '#lib/json';
 import type { Clock } from '#lib/time';
-import type { Question } from './question.js';
+import { type Question, questionsOf } from './question.js';
 import { contentText } from './read-messages.js';
 
 /** Something that happens while an agent answers. */
@@ -68,8 +69,13 @@ export class Conversation {
 
   /** Questions that the thread waits with, of any client. */
   async waitsWith(): Promise<readonly Question[]> {
-    const { tasks } = await this.parts.client.threads.getState(this.threadId);
-    return tasks.flatMap(({ interrupts }) => (interrupts ?? []).map(({ id = '', value }) => ({ id, value })));
+    return (await this.#ended()).interrupts;
+  }
+
+  /** Questions that the thread waits with, and the values that an agent answers with in place of a text. */
+  async #ended(): Promise<{ readonly interrupts: readonly Question[]; readonly made: unknown }> {
+    const { tasks, values } = await this.parts.client.threads.getState(this.threadId);
+    return { interrupts: questionsOf(tasks), made: madeValue(values) };
   }
 
   /** Says something; the answer once it is whole. @param signal ends the run */
@@ -93,7 +99,8 @@ export class Conversation {
       else if (event === 'updates') turn.update(data);
       else if (event === 'error') error = errorOf(data);
     }
-    const interrupts = error === null ? await this.waitsWith() : [];
+    const { interrupts, made } = error === null ? await this.#ended() : { interrupts: [], made: undefined };
+    if (turn.answer === '' && interrupts.length === 0 && made !== undefined) turn.answered(made);
     const seconds = (clock.monotonicMs() - begunMs) / 1_000;
     const trace = await this.#trace(runId);
     return {
@@ -134,6 +141,13 @@ class Turn {
   /** Text of the last message of the model. */
   get answer(): string {
     return this.#answer.trim();
+  }
+
+  /** The values with which a run without a text ended. */
+  answered(made: unknown): void {
+    const text = JSON.stringify(made, undefined, 2);
+    this.#answer = text;
+    this.onHappening({ kind: 'text', text });
   }
 
   /** Tokens of all calls of models; null where none says. */
@@ -186,7 +200,90 @@ class Turn {
   }
 }
 
+/** The structured response of an agent, or the state of a graph without messages; undefined for other states. */
+function madeValue(values: unknown): unknown {
+  if (!isJsonObject(values)) return values ?? undefined;
+  const { structured_response: response = values['structuredResponse'] } = values;
+  if (response !== undefined && response !== null) return response;
+  return 'messages' in values || Object.keys(values).length === 0 ? undefined : values;
+}
+
 function errorOf(data: unknown): string {
   if (!isJsonObject(data)) return String(data);
   return [data['error'], data['message']].filter((part) => typeof part === 'string').join(': ');
+}
+
+/** Characters of a refusal that are read, and shown. */
+const MAX_REFUSAL = 10_000;
+const MAX_SHOWN = 500;
+
+/** Words in the body with which an agent refused a call; empty when it has none. */
+export function refusalWords(body: string): string {
+  try {
+    const value = parseShort(body.slice(0, MAX_REFUSAL), MAX_REFUSAL);
+    const words = isJsonObject(value) ? (value['detail'] ?? value['message']) : undefined;
+    return typeof words === 'string' ? words.slice(0, MAX_SHOWN) : '';
+  } catch {
+    return '';
+  }
+}
+
+/** Values of a thread: whatever the graph has as its state. */
+export type ThreadValues = Readonly<Record<string, unknown>>;
+
+/** Threads that changed last; without their values where these are larger than a page can show. */
+export async function newestThreads(client: Client, limit: number): Promise<Thread<ThreadValues>[]> {
+  const search = { limit, sortBy: 'updated_at', sortOrder: 'desc' } as const;
+  try {
+    return await client.threads.search<ThreadValues>(search);
+  } catch (error) {
+    if (!(error instanceof PublicError) || error.code !== 'too_large') throw error;
+    return await client.threads.search<ThreadValues>({
+      ...search,
+      select: ['thread_id', 'status', 'updated_at'],
+    });
+  }
+}
+
+/** Assistants that a person may choose from. */
+const MOST_ASSISTANTS = 100;
+
+/**
+ * Graphs and assistants of an agent, the oldest first: the graphs' own come before those that were made. None of an agent
+ * that has switched their routes off.
+ */
+export async function assistantsOf(client: Client, limit = MOST_ASSISTANTS): Promise<readonly Assistant[]> {
+  try {
+    return await client.assistants.search({ limit, sortBy: 'created_at', sortOrder: 'asc' });
+  } catch (error) {
+    if (isJsonObject(error) && error['status'] === 404) return [];
+    throw error;
+  }
+}
+
+/** @throws PublicError conflict for an agent without graphs */
+async function firstAssistant(client: Client): Promise<Assistant> {
+  const [first] = await assistantsOf(client, 1);
+  if (!first) throw new PublicError('conflict', 'The agent has no graphs: its langgraph.json names none');
+  return first;
+}
+
+/**
+ * Begins a thread that remembers with whom it talks.
+ * @param assistant id; empty for the agent's first graph
+ * @returns the id of the thread
+ */
+export async function beginThread(client: Client, assistant: string): Promise<string> {
+  const chosen = assistant === '' ? await firstAssistant(client) : await client.assistants.get(assistant);
+  const { assistant_id, graph_id } = chosen;
+  // the client writes graph_id of the metadata by graphId
+  const thread = await client.threads.create({ metadata: { assistant_id }, graphId: graph_id });
+  return thread.thread_id;
+}
+
+/** The id of the assistant that a thread talks with: the one that it was begun or run with, else the agent's first. */
+export async function assistantOfThread(client: Client, threadId: string): Promise<string> {
+  const { metadata } = await client.threads.get(threadId);
+  const id: unknown = metadata?.['assistant_id'];
+  return typeof id === 'string' ? id : (await firstAssistant(client)).assistant_id;
 }

@@ -6,6 +6,13 @@ export interface Question {
   readonly value: unknown;
 }
 
+/** Questions that the tasks of a thread's state wait with. */
+export function questionsOf(
+  tasks: readonly { readonly interrupts?: readonly Partial<Question>[] }[],
+): Question[] {
+  return tasks.flatMap(({ interrupts = [] }) => interrupts.map(({ id = '', value }) => ({ id, value })));
+}
+
 /** Decision of a person on one call of a tool. */
 export type Decision =
   | { readonly kind: 'approve' }

@@ -111,3 +111,25 @@ export function readMessages(values: unknown): readonly Message[] {
   const list = Array.isArray(found) ? (found as readonly unknown[]).flat() : [found];
   return list.flatMap((one) => messageOf(one) ?? []);
 }
+
+const LABELS: Readonly<Record<Speaker, string>> = {
+  user: 'human',
+  agent: 'ai',
+  system: 'system',
+  tool: 'tool',
+  other: 'other',
+};
+
+/**
+ * Lines of a message for a terminal: its sender before the first one, each call of a tool in one line. Others wrote what
+ * is in them.
+ */
+export function messageLines({ by, text, calls, parts }: Message): readonly string[] {
+  const said = text.trim();
+  const lines = [
+    ...(said === '' ? [] : said.split('\n')),
+    ...calls.map(({ name, args }) => `· ${name} ${JSON.stringify(args)}`.replaceAll('\n', ' ')),
+    ...parts.map((kind) => `[${kind.replaceAll('\n', ' ')}]`),
+  ];
+  return lines.map((line, at) => `${(at === 0 ? LABELS[by] : '').padEnd(6)}${line}`);
+}

@@ -12,6 +12,9 @@ export const ATTACHMENT_BUCKET = 'agentplane-attachments';
 /** The folder in it that the key of the api reaches. */
 export const ATTACHMENT_PREFIX = 'runs';
 
+/** The folder in it for days that are sealed. */
+export const LAKE_PREFIX = 'lake';
+
 /** Free space below which nothing can be stored: Postgres takes its log of changes in files of 16 MB. */
 const LEAST_FREE_BYTES = 16 * 1024 * 1024;
 

@@ -26,6 +26,7 @@ import { absentTypes, CrdInstaller } from './registry/crd-installer.js';
 import { listenerAccounts } from './registry/listener-accounts.js';
 import { ObjectService } from './registry/object-service.js';
 import { ResourceHandlers } from './registry/resource-handlers.js';
+import { showQuotas } from './registry/quota-objects.js';
 import { TypeRegistry } from './registry/type-registry.js';
 import { apiHandler } from './routing/api-handler.js';
 import { ChangeLog } from './store/change-log.js';
@@ -65,17 +66,14 @@ interface Running {
 
 class EmbeddedApiServer implements ApiServer {
   readonly name = 'kube-apiserver';
-  readonly #options: ApiServerOptions;
   #authority: Promise<CertificateAuthority> | undefined;
   #running: Running | undefined;
   #endReadings: () => void = () => undefined;
 
-  constructor(options: ApiServerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ApiServerOptions) {}
 
   get port(): number {
-    return this.#running?.port ?? this.#options.port;
+    return this.#running?.port ?? this.options.port;
   }
 
   get url(): string {
@@ -85,7 +83,7 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   async start(): Promise<void> {
-    const { pkiFolder, databaseUri, log, quota, historyChanges = DEFAULT_HISTORY_CHANGES } = this.#options;
+    const { pkiFolder, databaseUri, log, quota, historyChanges = DEFAULT_HISTORY_CHANGES } = this.options;
     const clock = this.#clock;
     const tokens = await TokenIssuer.open(pkiFolder);
     const store = new ObjectStore({
@@ -160,7 +158,7 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   async #serve(store: ObjectStore, tokens: TokenIssuer): Promise<{ listener: TlsListener; port: number }> {
-    const { log, nodeLogDialer } = this.#options;
+    const { log, nodeLogDialer } = this.options;
     const clock = this.#clock;
     const authority = await this.#ca();
     const types = new TypeRegistry([...builtinTypes(), ...absentTypes()]);
@@ -170,6 +168,7 @@ class EmbeddedApiServer implements ApiServer {
     const authorizer = new Authorizer(store);
     new CrdInstaller({ store, types, objects, log });
     await bootstrap(types, objects);
+    await showQuotas({ store, types, objects, log });
     const escalation = new EscalationCheck(authorizer);
     const hub = new WatchHub(store);
     this.#endReadings = readServer(store, hub);
@@ -206,7 +205,7 @@ class EmbeddedApiServer implements ApiServer {
       names: [...new Set(names)],
     });
     const listener = new TlsListener({
-      audit: auditIn(this.#options.audit),
+      audit: auditIn(this.options.audit),
       key: serving.privateKey,
       certificate: serving.certificate,
       clientCa: authority.certificate,
@@ -227,19 +226,19 @@ class EmbeddedApiServer implements ApiServer {
       log,
       clock,
     });
-    return { listener, port: await listener.listen(this.#host, this.#options.port) };
+    return { listener, port: await listener.listen(this.#host, this.options.port) };
   }
 
   get #host(): string {
-    return this.#options.listenHost ?? '127.0.0.1';
+    return this.options.listenHost ?? '127.0.0.1';
   }
 
   get #clock() {
-    return this.#options.clock ?? systemClock;
+    return this.options.clock ?? systemClock;
   }
 
   #ca(): Promise<CertificateAuthority> {
-    this.#authority ??= CertificateAuthority.open(this.#options.pkiFolder, this.#clock.now());
+    this.#authority ??= CertificateAuthority.open(this.options.pkiFolder, this.#clock.now());
     return this.#authority;
   }
 }

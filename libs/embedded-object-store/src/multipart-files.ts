@@ -38,13 +38,10 @@ export interface StoredPart {
  * forced to the disk: completing copies and syncs them, and one that a power cut shortened no longer has its size.
  */
 export class MultipartFiles {
-  readonly #folder: StoreFolder;
-  readonly #objects: ObjectFiles;
-
-  constructor(folder: StoreFolder, objects: ObjectFiles) {
-    this.#folder = folder;
-    this.#objects = objects;
-  }
+  constructor(
+    private readonly folder: StoreFolder,
+    private readonly objects: ObjectFiles,
+  ) {}
 
   /**
    * @param accessKeyId of the user who starts it
@@ -59,8 +56,8 @@ export class MultipartFiles {
     const uploadId = randomBytes(12).toString('hex') + owner;
     const upload: OpenUpload = { uploadId, key, headers, initiated: now.toISOString() };
     const path = this.#path(bucket, uploadId);
-    await this.#folder.alone(`uploads of ${bucket}`, async () => {
-      const open = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
+    await this.folder.alone(`uploads of ${bucket}`, async () => {
+      const open = await readdir(this.folder.uploadsPath(bucket)).catch(() => []);
       if (open.length >= MAX_OPEN)
         throw new S3Error('SlowDown', `${MAX_OPEN} uploads of the bucket are open; complete or abort some.`);
       if (open.filter((id) => id.endsWith(owner)).length >= MAX_OPEN_OF_USER)
@@ -84,7 +81,7 @@ export class MultipartFiles {
 
   /** Uploads in order of key, then of id. */
   async list(bucket: string, prefix: string): Promise<OpenUpload[]> {
-    const ids = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
+    const ids = await readdir(this.folder.uploadsPath(bucket)).catch(() => []);
     const uploads: OpenUpload[] = [];
     // some at a time: others may have begun any number in this bucket
     for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
@@ -104,7 +101,7 @@ export class MultipartFiles {
     pieces: AsyncIterable<Buffer>,
     check: (md5: string) => void,
   ): Promise<string> {
-    const part = await writeFileFrom(this.#folder.temporaryPath(), pieces, false);
+    const part = await writeFileFrom(this.folder.temporaryPath(), pieces, false);
     const folder = this.#path(bucket, upload.uploadId);
     try {
       check(part.md5);
@@ -135,7 +132,7 @@ export class MultipartFiles {
     return this.#alone(upload, async () => {
       await this.get(bucket, upload.key, upload.uploadId);
       const chosen = chooseParts(await this.parts(bucket, upload), wanted);
-      const whole = this.#folder.temporaryPath();
+      const whole = this.folder.temporaryPath();
       await joinFiles(
         whole,
         chosen.map(({ path }) => path),
@@ -143,7 +140,7 @@ export class MultipartFiles {
       const md5s = Buffer.concat(chosen.map(({ etag }) => Buffer.from(etag, 'hex')));
       const etag = `${createHash('md5').update(md5s).digest('hex')}-${chosen.length}`;
       try {
-        await this.#objects.put(bucket, upload.key, whole, { etag, headers: upload.headers }, condition);
+        await this.objects.put(bucket, upload.key, whole, { etag, headers: upload.headers }, condition);
       } finally {
         await rm(whole, { force: true });
       }
@@ -162,10 +159,10 @@ export class MultipartFiles {
    */
   async expire(bucket: string, since: Date): Promise<number> {
     let removed = 0;
-    for (const uploadId of await readdir(this.#folder.uploadsPath(bucket)).catch(() => [])) {
+    for (const uploadId of await readdir(this.folder.uploadsPath(bucket)).catch(() => [])) {
       const isOld = (): Promise<boolean> => this.#isUntouched(bucket, uploadId, since);
       if (!(await isOld())) continue;
-      await this.#folder.alone(`upload ${uploadId}`, async () => {
+      await this.folder.alone(`upload ${uploadId}`, async () => {
         // a part may have come since
         if (!(await isOld())) return;
         await this.#remove(bucket, uploadId);
@@ -182,11 +179,11 @@ export class MultipartFiles {
   }
 
   #alone<T>(upload: OpenUpload, work: () => Promise<T>): Promise<T> {
-    return this.#folder.alone(`upload ${upload.uploadId}`, work);
+    return this.folder.alone(`upload ${upload.uploadId}`, work);
   }
 
   #path(bucket: string, uploadId: string): string {
-    return join(this.#folder.uploadsPath(bucket), uploadId);
+    return join(this.folder.uploadsPath(bucket), uploadId);
   }
 
   /** `upload.json` is removed first: without it the rest is garbage, whatever happens next. */

@@ -46,11 +46,7 @@ export interface WriteCondition {
  * with an etag made of its size and time. A link is no object, and no folder for a new key.
  */
 export class ObjectFiles {
-  readonly #folder: StoreFolder;
-
-  constructor(folder: StoreFolder) {
-    this.#folder = folder;
-  }
+  constructor(private readonly folder: StoreFolder) {}
 
   /** Moves a written file to its key. @throws S3Error (PreconditionFailed, KeyTooLongError) */
   async put(
@@ -60,7 +56,7 @@ export class ObjectFiles {
     facts: ObjectFacts,
     condition: WriteCondition,
   ): Promise<void> {
-    await this.#folder.alone(bucket, async () => {
+    await this.folder.alone(bucket, async () => {
       const before = await this.#find(bucket, key);
       await this.#check(bucket, key, before, condition);
       const written = await stat(temporaryPath, { bigint: true });
@@ -104,12 +100,12 @@ export class ObjectFiles {
   }
 
   async delete(bucket: string, key: string): Promise<void> {
-    await this.#folder.alone(bucket, async () => {
+    await this.folder.alone(bucket, async () => {
       const found = await this.#find(bucket, key);
       if (!found) return;
       await rm(found.path, { force: true });
       await rm(this.#factsPath(bucket, key, found.stats), { force: true });
-      const root = this.#folder.bucketPath(bucket);
+      const root = this.folder.bucketPath(bucket);
       for (let parent = dirname(found.path); parent !== root; parent = dirname(parent)) {
         if (!(await rmdir(parent).then(yes, no))) return;
       }
@@ -135,10 +131,10 @@ export class ObjectFiles {
 
   async #find(bucket: string, key: string): Promise<{ path: string; stats: BigIntStats } | undefined> {
     const segments = keySegments(key);
-    const usual = join(this.#folder.bucketPath(bucket), ...segments);
+    const usual = join(this.folder.bucketPath(bucket), ...segments);
     const stats = await statFile(usual);
     if (stats) return { path: usual, stats };
-    let parent = this.#folder.bucketPath(bucket);
+    let parent = this.folder.bucketPath(bucket);
     for (const segment of segments.slice(0, -1)) {
       const found = await firstFolder(folderCandidates(parent, segment));
       if (found === undefined) return undefined;
@@ -154,7 +150,7 @@ export class ObjectFiles {
   /** Makes the folders of a new key and returns the path of its file. */
   async #makePlace(bucket: string, key: string): Promise<string> {
     const segments = keySegments(key);
-    let parent = this.#folder.bucketPath(bucket);
+    let parent = this.folder.bucketPath(bucket);
     for (const segment of segments.slice(0, -1)) {
       const candidates = folderCandidates(parent, segment);
       let folder = await firstFolder(candidates);
@@ -178,7 +174,7 @@ export class ObjectFiles {
 
   #factsPath(bucket: string, key: string, stats: BigIntStats): string {
     const hash = createHash('sha256').update(key).digest('hex').slice(0, 40);
-    return join(this.#folder.factsPath(bucket), `${hash}-${stats.mtimeNs.toString(36)}-${stats.size}.json`);
+    return join(this.folder.factsPath(bucket), `${hash}-${stats.mtimeNs.toString(36)}-${stats.size}.json`);
   }
 }
 

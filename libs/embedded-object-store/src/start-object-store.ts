@@ -147,17 +147,16 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
 }
 
 class RequestHandler {
-  readonly #options: EmbeddedObjectStoreOptions;
   readonly #clock: Clock;
-  readonly #folder: StoreFolder;
   readonly #objects: ObjectFiles;
   readonly #uploads: MultipartFiles;
   readonly #users: StoreUsers;
 
-  constructor(options: EmbeddedObjectStoreOptions, folder: StoreFolder) {
-    this.#options = options;
+  constructor(
+    private readonly options: EmbeddedObjectStoreOptions,
+    private readonly folder: StoreFolder,
+  ) {
     this.#clock = options.clock ?? systemClock;
-    this.#folder = folder;
     this.#objects = new ObjectFiles(folder);
     this.#users = usersOf(options);
     this.#uploads = new MultipartFiles(folder, this.#objects);
@@ -168,11 +167,11 @@ class RequestHandler {
     let cancel: (() => void) | undefined;
     let isStopped = false;
     const expire = async (): Promise<void> => {
-      const age = this.#options.uploadMaxAgeMs ?? UPLOAD_MAX_AGE_MS;
+      const age = this.options.uploadMaxAgeMs ?? UPLOAD_MAX_AGE_MS;
       const since = new Date(this.#clock.now().getTime() - age);
-      const { log } = this.#options;
+      const { log } = this.options;
       try {
-        for (const { name } of await this.#folder.listBuckets()) {
+        for (const { name } of await this.folder.listBuckets()) {
           const uploads = await this.#uploads.expire(name, since);
           if (uploads > 0) log.info({ bucket: name, uploads }, 'removed abandoned multipart uploads');
         }
@@ -212,23 +211,23 @@ class RequestHandler {
     authorize(signed.user, needs, request);
     if (await this.#injectFault(request, response)) return;
     const isBucketMade = request.method === 'PUT' && request.key === '';
-    if (request.bucket !== '' && !isBucketMade) await this.#folder.requireBucket(request.bucket);
+    if (request.bucket !== '' && !isBucketMade) await this.folder.requireBucket(request.bucket);
     await handle({
       request,
       user: signed.user,
       body: bodyOf(message, signed),
       response,
-      folder: this.#folder,
+      folder: this.folder,
       objects: this.#objects,
       uploads: this.#uploads,
-      region: this.#options.region ?? 'us-east-1',
+      region: this.options.region ?? 'us-east-1',
       now,
     });
   }
 
   /** True when there is nothing left to do. */
   async #injectFault(request: S3Request, response: ServerResponse): Promise<boolean> {
-    const fault = this.#options.fault?.(request);
+    const fault = this.options.fault?.(request);
     if (!fault) return false;
     switch (fault.kind) {
       case 'reset':
@@ -254,7 +253,7 @@ class RequestHandler {
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-    const { log } = this.#options;
+    const { log } = this.options;
     const known = error instanceof S3Error ? error : undefined;
     const path = request.url?.split('?')[0];
     if (!known && request.socket.destroyed) {

@@ -40,35 +40,32 @@ async function ensureFolder(path: string): Promise<'created' | 'existed'> {
  * objects. All are under one root, so that a rename is atomic. One process owns the root.
  */
 export class StoreFolder {
-  readonly #root: string;
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor(root: string) {
-    this.#root = root;
-  }
+  constructor(private readonly root: string) {}
 
   /** Removes the unfinished files of a killed process. */
   async prepare(): Promise<void> {
-    const own = join(this.#root, OWN);
+    const own = join(this.root, OWN);
     await ensureFolder(own);
     await rm(join(own, 'tmp'), { recursive: true, force: true });
     for (const name of ['tmp', 'facts', 'uploads']) await ensureFolder(join(own, name));
   }
 
   bucketPath(bucket: string): string {
-    return join(this.#root, bucket);
+    return join(this.root, bucket);
   }
 
   factsPath(bucket: string): string {
-    return join(this.#root, OWN, 'facts', bucket);
+    return join(this.root, OWN, 'facts', bucket);
   }
 
   uploadsPath(bucket: string): string {
-    return join(this.#root, OWN, 'uploads', bucket);
+    return join(this.root, OWN, 'uploads', bucket);
   }
 
   temporaryPath(): string {
-    return join(this.#root, OWN, 'tmp', randomBytes(12).toString('hex'));
+    return join(this.root, OWN, 'tmp', randomBytes(12).toString('hex'));
   }
 
   /** Serialises work with the same key: checking and renaming are two steps. */
@@ -109,10 +106,10 @@ export class StoreFolder {
   }
 
   async listBuckets(): Promise<{ name: string; createdAt: Date }[]> {
-    const entries = await readdir(this.#root, { withFileTypes: true });
+    const entries = await readdir(this.root, { withFileTypes: true });
     const names = entries.filter((entry) => entry.isDirectory() && BUCKET_NAME.test(entry.name));
     return Promise.all(
-      names.map(async ({ name }) => ({ name, createdAt: (await stat(join(this.#root, name))).birthtime })),
+      names.map(async ({ name }) => ({ name, createdAt: (await stat(join(this.root, name))).birthtime })),
     );
   }
 }

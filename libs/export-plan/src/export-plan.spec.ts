@@ -12,6 +12,7 @@ import {
   partKey,
   renderLimit,
   resolveWindow,
+  tableFolder,
   testObjectKey,
   windowManifestKey,
 } from './index.js';
@@ -178,9 +179,23 @@ describe('an object key', () => {
     ' a',
     'a /b',
     '/ a',
-    `${'a'.repeat(513)}`,
-    '日'.repeat(171),
+    `${'a'.repeat(801)}`,
+    '日'.repeat(267),
   ])('refuses the prefix %j', (prefix) => expect(checkPrefix(prefix)).toBeDefined());
+
+  it('fits into a store below the longest prefix that is taken', () => {
+    const prefix = 'a'.repeat(800);
+    expect(checkPrefix(prefix)).toBeUndefined();
+    const whole = { ...address, prefix, day: '2026-12-31', resource: 'feedback' as const };
+    const keys = [
+      partKey({ ...whole, format: 'jsonl' }, 9_999_999),
+      manifestKey(whole),
+      windowManifestKey(prefix, address.exportId, 1_763_640_000_123_456n),
+      // an Iceberg table names its files after the export
+      `${tableFolder(prefix, { scheduleId: address.exportId }, 'feedback')}/metadata/${address.exportId}-${address.exportId}.metadata.json`,
+    ];
+    expect(Math.max(...keys.map((key) => key.length))).toBeLessThanOrEqual(1_020);
+  });
 
   it('never leaves the literal prefix', () =>
     fc.assert(

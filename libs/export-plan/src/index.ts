@@ -1,9 +1,22 @@
-export { isOlder, isQueued, queuePositions } from './export-queue.js';
-export { followingRun, type FollowingRun, specOfFollowing, takeForMs } from './following-run.js';
-export { findContinuationProblem, type ContinuationProblem } from './continuation.js';
+export {
+  DEFAULT_EXPORT_LIMITS,
+  type ExportLimits,
+  isOlder,
+  isQueued,
+  queuePositions,
+  renderLimit,
+} from './limits.js';
+export {
+  exportUidOf,
+  followingRun,
+  type FollowingRun,
+  followingRunsOf,
+  podsOfRun,
+  specOfFollowing,
+  takeForMs,
+} from './following-run.js';
+export { type ContinuationProblem, findContinuationProblem, findLateRunsProblem } from './continuation.js';
 export { destinationUse, isDeletedByForce } from './destination-use.js';
-export { findLateRunsProblem } from './late-runs.js';
-export { DEFAULT_EXPORT_LIMITS, type ExportLimits, renderLimit } from './limits.js';
 export { decideNextAttempt, isExportOverdue, overdueText, type AttemptEnd } from './next-attempt.js';
 export {
   addressOfRun,
@@ -18,10 +31,25 @@ export {
   type FormatVersion,
   type FileAddress,
 } from './object-key.js';
-export { countPartitions, MAX_PARTITIONS, partitionByDay, type Partition } from './partition.js';
-export { type ExportLinks, renderExport, updatedAt } from './render-export.js';
-export { webhookState } from './render-webhook.js';
-export type { RenderedExport, RenderedSchedule, RenderedWebhook, WebhookState } from './rendered-export.js';
-export { openWindow, schedulePosition, type SchedulePlan, type SchedulePosition } from './schedule.js';
-export { followingRunsOf, podsOfRun } from './run-pods.js';
-export { resolveWindow, type Window } from './window.js';
+export {
+  countPartitions,
+  MAX_PARTITIONS,
+  openWindow,
+  type Partition,
+  partitionByDay,
+  resolveWindow,
+  type SchedulePlan,
+  schedulePosition,
+  type SchedulePosition,
+  type Window,
+} from './window.js';
+export {
+  type ExportLinks,
+  type RenderedExport,
+  type RenderedSchedule,
+  type RenderedWebhook,
+  renderExport,
+  updatedAt,
+  webhookState,
+  type WebhookState,
+} from './render-export.js';

@@ -56,7 +56,8 @@ export function addressOfRun(
   return { prefix, exportId, tenantId, projectId, formatVersion, format, compression, day, resource };
 }
 
-const MAX_PREFIX_BYTES = 512;
+/** Object stores take keys of 1,024 bytes; the longest that an export adds to its prefix has 220. */
+const MAX_PREFIX_BYTES = 800;
 /**
  * Control and format characters, separators of lines, halves of characters, and what URLs and the guidelines of object
  * stores leave out. Everything else comes back from stores as it was sent, in keys, lists and signatures.
@@ -71,7 +72,8 @@ const ESCAPE = /%[0-9A-Fa-f]{2}/;
  * ends of a segment, because they get lost where keys are written down.
  */
 export function checkPrefix(prefix: string): string | undefined {
-  if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES) return `must be at most ${MAX_PREFIX_BYTES} bytes long`;
+  if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES)
+    return `must be at most ${MAX_PREFIX_BYTES} bytes long: object stores take keys of 1,024 bytes, and an export adds up to 220; give a shorter one`;
   if (REFUSED.test(prefix))
     return 'must not contain control or format characters or any of " < > \\ ^ ` { | }';
   if (ESCAPE.test(prefix)) return 'must not contain a % before two hexadecimal digits';

@@ -1,6 +1,5 @@
 import type { Instant } from '#lib/time';
-import type { PairFamily, PairField, RunField, SearchField } from './fields.js';
-import type { Comparator } from './operators.js';
+import type { Comparator, PairFamily, PairField, RunField, SearchField } from './fields.js';
 
 /**
  * Operand that a field is compared with, by its type: text, name, word, scalar and uuid (lower case) are
@@ -42,3 +41,28 @@ export type Filter =
   | ({ readonly kind: 'contains'; readonly json: string } & Placed)
   | ({ readonly kind: 'key'; readonly key: string } & Placed)
   | ({ readonly kind: 'search'; readonly fields: readonly SearchField[]; readonly text: string } & Placed);
+
+/**
+ * The conditions of a filter that read more than the row of a run: its error, metadata, inputs, outputs and
+ * feedback. All conditions on one pair count as one.
+ */
+export function lookupsOf(filter: Filter): readonly Filter[] {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.conditions.flatMap(lookupsOf);
+    case 'not':
+      return lookupsOf(filter.condition);
+    case 'compare':
+      return filter.field === 'error' ? [filter] : [];
+    case 'tag':
+      return [];
+    case 'pair':
+    case 'contains':
+    case 'key':
+    case 'search':
+      return [filter];
+    default:
+      return filter satisfies never;
+  }
+}

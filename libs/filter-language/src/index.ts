@@ -1,21 +1,17 @@
-/** The filters of trace queries and exports: parsed, checked, and applied to runs in memory. docs/design/filter-language.md */
-export { evaluateFilter } from './evaluation/evaluate-filter.js';
-export type { FilterablePair, FilterableRun } from './evaluation/filterable-run.js';
+/** The filters of trace queries and exports: parsed and checked. docs/design/filter-language.md */
 export {
   FIELD_NAMES,
   FIELD_TYPES,
   fieldRow,
+  OPERATORS,
   operatorsOf,
   type PairFamily,
   type PairField,
   type RunField,
   type SearchField,
 } from './fields.js';
-export type { Comparison, Filter, Operand, PairCondition } from './filter.js';
+export { type Comparison, type Filter, lookupsOf, type Operand, type PairCondition } from './filter.js';
 export { FilterError } from './filter-error.js';
-export { findFilterProblem } from './find-filter-problem.js';
+export { findFilterProblem, parseFilter } from './parse-filter.js';
 export { FILTER_LIMITS } from './limits.js';
-export { OPERATORS } from './operators.js';
-export { lookupsOf } from './lookups.js';
-export { parseFilter } from './parse-filter.js';
-export { jsonSearch } from './search-forms.js';
+export { foldCase, jsonSearch } from './search-forms.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { evaluateFilter } from '../../../test/support/evaluate-filter.js';
 import { EXPRESSIONS } from '../../../test/support/filter-expressions.js';
-import { evaluateFilter, FilterError, parseFilter } from './index.js';
+import { FilterError, parseFilter } from './index.js';
 
 function refusal(text: string): FilterError {
   try {

@@ -1,14 +1,10 @@
-import { checkCondition } from './checking/check-condition.js';
-import { type Draft, settle } from './checking/draft.js';
-import { joinAnd, joinNot, joinOr } from './checking/join-pairs.js';
-import { describeSyntax } from './checking/read-operand.js';
-import type { Filter } from './filter.js';
-import { FilterError, shown } from './filter-error.js';
+import { checkCondition, type Draft, joinAnd, joinNot, joinOr, settle } from './check-condition.js';
+import { FilterError, nearestName, shown } from './filter-error.js';
+import { type Filter, lookupsOf } from './filter.js';
 import { FILTER_LIMITS } from './limits.js';
-import { lookupsOf } from './lookups.js';
-import { nearestName } from './nearest-name.js';
-import { isOperator, OPERATOR_NAMES, OPERATORS } from './operators.js';
-import { parseSyntax, type Syntax, type SyntaxCall } from './syntax/parse-syntax.js';
+import { isOperator, OPERATOR_NAMES, OPERATORS } from './fields.js';
+import { describeSyntax } from './read-operand.js';
+import { parseSyntax, type Syntax, type SyntaxCall } from './syntax.js';
 
 /** Checks what the syntax says. Its depth is bounded, so this may be recursive. */
 class Checker {
@@ -63,4 +59,15 @@ export function parseFilter(text: string): Filter | undefined {
       excess.at,
     );
   return filter;
+}
+
+/** The problem of a filter, for programs that keep its text. */
+export function findFilterProblem(text: string): FilterError | undefined {
+  try {
+    parseFilter(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof FilterError) return error;
+    throw error;
+  }
 }

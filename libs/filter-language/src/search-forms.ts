@@ -1,4 +1,7 @@
-import { foldCase } from './evaluation/fold-case.js';
+/** Lower case by single characters as Postgres has it; JavaScript's depends on the place of a sigma, and makes two of İ. */
+export function foldCase(text: string): string {
+  return text.replaceAll('Σ', 'σ').replaceAll('İ', 'i').toLowerCase();
+}
 
 /** A text or a pattern to find in JSON text whose letters are lower case. */
 export type JsonSearch =

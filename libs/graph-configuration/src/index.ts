@@ -1,4 +1,6 @@
 export {
+  encryptionRefusal,
+  GRAPH_TYPES_FILE,
   parseGraphConfiguration,
   type GraphConfiguration,
   type GraphEntry,

@@ -80,6 +80,7 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
     NODE_VERSIONS.includes(String(value)) ? undefined : { note: 'agents run on Node 24' },
   dependencies: judgeDependencies,
   auth: drives,
+  priority: drives,
   http: judgeHttp,
   ui: (value) => refuseAll(parseUi(value).problems),
   ui_config: (value) => refuseAll(parseUiConfig(value).problems),
@@ -88,7 +89,9 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
     return refusal === undefined ? undefined : { refusal };
   },
   checkpointer: judgeCheckpointer,
-  encryption: refuse('custom encryption cannot be run yet; remove it'),
+  encryption: refuse(
+    'states are stored as they are, and no code of an agent encrypts them; remove it, and encrypt the disk of the database',
+  ),
   webhooks: (webhooks) => refuseAll(parseWebhookSettings({ webhooks }).problems),
   // they prepare a machine for what an agent may do: without them it fails there, by name
   dockerfile_lines: (value, language) => {

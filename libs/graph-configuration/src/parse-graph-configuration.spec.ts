@@ -29,10 +29,14 @@ describe('langgraph.json', () => {
   it('names handlers and an app in the language of the graphs', () => {
     const graphs = { a: './a.py:graph' };
     const read = (more: object) => parseGraphConfiguration(JSON.stringify({ graphs, ...more }), ['python']);
-    expect(read({ auth: { path: './auth.py:auth' }, http: { app: 'pkg.app:app' } })).toMatchObject({
+    const priority = { path: './priority.py:priority' };
+    expect(read({ auth: { path: './auth.py:auth' }, http: { app: 'pkg.app:app' }, priority })).toMatchObject({
       auth: { file: './auth.py', exportName: 'auth' },
       http: { app: { file: 'pkg.app', exportName: 'app' } },
+      priority: { file: './priority.py', exportName: 'priority' },
     });
+    for (const wrong of [{}, 'priority.py', { ...priority, weight: 1 }])
+      expect(() => read({ priority: wrong })).toThrow('"priority"');
     expect(() => read({ auth: { path: './auth.ts:auth' } })).toThrow(/auth\.ts:auth names no Python object/);
     expect(() => read({ http: { app: './app.py' } })).toThrow(
       /"http\.app": \.\/app\.py names no Python object/,
@@ -101,6 +105,11 @@ describe('langgraph.json', () => {
     [{ graphs: { a: 'pkg.agent:graph' } }, /pkg\.agent is Python/],
     [{ graphs: { a: './agent.rb:graph' } }, /agent\.rb is no TypeScript or JavaScript file/],
     [{ env: ['A'] }, /"env" must be the name of a file or an object of texts/],
+    [{ env: { LANGGRAPH_AES_KEY: 'k' } }, /"env": LANGGRAPH_AES_KEY: states are stored as they are/],
+    [
+      { auth: { path: './auth.ts:auth', allow_langsmith_api_keys: true } },
+      /"auth.allow_langsmith_api_keys": keys of the platform reach no agent with a handler/,
+    ],
     [{ env: { A: 1 } }, /"env" must be the name of a file or an object of texts/],
     [{ auth: './auth.ts:auth' }, /"auth" must be an object/],
     [{ auth: { disable_studio_auth: true } }, /"auth.path" must be "FILE:EXPORT"/],

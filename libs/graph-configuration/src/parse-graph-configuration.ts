@@ -14,6 +14,9 @@ import { parseUiSettings, uiNotes, type UiSettings } from './parse-ui-settings.j
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 
+/** File beside a graph configuration with JSON Schemas of its graphs by their types, made when the agent was taken. */
+export const GRAPH_TYPES_FILE = '.agentplane/graph-types.json';
+
 /** Settings of `langgraph.json` for the environment of Python graphs. */
 export interface PythonSettings {
   /** `python_version`, such as `3.12`; undefined for whichever the machine has. */
@@ -113,7 +116,7 @@ export interface OpenapiSecurity {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Requirements>>>>;
 }
 
-const KEYS = ['path', 'disable_studio_auth', 'openapi', 'cache'];
+const KEYS = ['path', 'disable_studio_auth', 'openapi', 'cache', 'allow_langsmith_api_keys'];
 const OPENAPI_KEYS = ['securitySchemes', 'security', 'paths'];
 const CACHE_KEYS = ['cache_keys', 'ttl_seconds', 'max_size'];
 const DEFAULT_TTL_SECONDS = 60;
@@ -183,6 +186,10 @@ function parseAuthSettings(given: unknown, language: GraphLanguage): AuthSetting
   if (!isJsonObject(given)) throw failed('"auth" must be an object such as {"path": "./src/auth.ts:auth"}');
   requireKeys('"auth"', given, KEYS);
   const { path, disable_studio_auth: isStudioOff = false, cache, openapi } = given;
+  if ((given['allow_langsmith_api_keys'] ?? false) !== false)
+    throw failed(
+      '"auth.allow_langsmith_api_keys": keys of the platform reach no agent with a handler of its own, but those of a studio; remove it, and let the handler accept the callers',
+    );
   if (typeof isStudioOff !== 'boolean') throw failed('"auth.disable_studio_auth" must be true or false');
   const example = language === 'python' ? './src/auth.py:auth' : './src/auth.ts:auth';
   if (typeof path !== 'string' || path === '')
@@ -193,6 +200,20 @@ function parseAuthSettings(given: unknown, language: GraphLanguage): AuthSetting
     cache: parseCache(cache),
     openapi: parseOpenapi(openapi),
   };
+}
+
+/**
+ * @returns undefined when the agent ranks no runs
+ * @throws TerminalError (`GraphLoadFailed`)
+ */
+function parsePriority(given: unknown, language: GraphLanguage): ModuleExport | undefined {
+  if (given === undefined || given === null) return undefined;
+  const { path, ...others } = isJsonObject(given) ? given : {};
+  requireKeys('"priority"', others, ['path']);
+  const example = language === 'python' ? './priority.py:priority' : './priority.ts:assign';
+  if (typeof path !== 'string' || path === '')
+    throw failed(`"priority" must be an object such as {"path": "${example}"}`);
+  return parseModule('"priority.path"', path, language);
 }
 
 /** One graph that `langgraph.json` names. */
@@ -217,6 +238,8 @@ export interface GraphConfiguration {
   readonly ui: UiSettings;
   /** Undefined when the agent brings no handlers of its own. */
   readonly auth: AuthSettings | undefined;
+  /** The function that assigns priorities to runs; undefined when the agent ranks none. */
+  readonly priority: ModuleExport | undefined;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
 }
@@ -246,7 +269,19 @@ function parseEnv(given: unknown): GraphConfiguration['env'] {
   if (given === undefined || typeof given === 'string') return given === '' ? undefined : given;
   const isMap = isJsonObject(given) && Object.values(given).every((value) => typeof value === 'string');
   if (!isMap) throw failed('"env" must be the name of a file or an object of texts');
+  const refusal = encryptionRefusal(given);
+  if (refusal !== undefined) throw failed(`"env": ${refusal}`);
   return given as Record<string, string>;
+}
+
+/**
+ * Refuses keys with which another server encrypts what an agent stores: an agent that counts on it must not run without.
+ * @returns undefined for variables without one
+ */
+export function encryptionRefusal(variables: Readonly<Record<string, unknown>>): string | undefined {
+  const name = ['LANGGRAPH_AES_KEY', 'LANGGRAPH_AES_LEGACY_KEY'].find((one) => (variables[one] ?? '') !== '');
+  if (name === undefined) return undefined;
+  return `${name}: states are stored as they are, and no key of an agent encrypts them; remove it, and encrypt the disk of the database`;
 }
 
 /**
@@ -266,7 +301,7 @@ export function parseGraphConfiguration(
     throw failed('it cannot be read as JSON', error);
   }
   const settings: JsonObject = isJsonObject(document) ? document : {};
-  const { graphs, env, store, http, auth } = settings;
+  const { graphs, env, store, http, auth, priority } = settings;
   if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
   // first: what else a Python project says makes no sense here
@@ -286,6 +321,7 @@ export function parseGraphConfiguration(
     http: parseHttpSettings(http, language),
     ui: parseUiSettings(settings),
     auth: parseAuthSettings(auth, language),
+    priority: parsePriority(priority, language),
     notes: [...notes, ...uiNotes(settings)],
   };
 }

@@ -96,6 +96,27 @@ describe('HeldSockets', () => {
     sockets.releaseAll();
   });
 
+  it('leaves no process with the ports when it ends before it has them', async () => {
+    const sockets = new HeldSockets();
+    const ports = [await findStablePort(), await findStablePort(), await findStablePort()];
+    const { promise: ended, resolve } = Promise.withResolvers<unknown>();
+    const leave = (message: unknown): void => {
+      const { process: child } = message as { readonly process: ChildProcess };
+      children.push(child);
+      child.once('exit', resolve);
+      // a parent that ends in the middle
+      child.once('message', () => {
+        child.disconnect();
+        child.stdin?.destroy();
+      });
+    };
+    subscribe('child_process', leave);
+    void sockets.hold(ports.map((port) => ({ host: '127.0.0.1', port })));
+    unsubscribe('child_process', leave);
+    await ended;
+    for (const port of ports.slice(1)) expect(await tryListen(port)).toBe('listened');
+  });
+
   it('gives the sockets to the program and not to what the program starts', async () => {
     if (spawnSync('ls', ['/proc/self/fd']).status !== 0) return; // only Linux shows them
     const sockets = new HeldSockets();

@@ -91,6 +91,9 @@ export function withdrawSocket(port: number): void {
  */
 function listenAndDeposit(): void {
   const { createServer } = process.getBuiltinModule('node:net');
+  // a channel that waits for a parent that ended never closes, and the servers would keep their ports
+  process.stdin.once('end', () => process.exit()).resume();
+  process.stdin.unref();
   const addresses = JSON.parse(process.argv[1] ?? '[]') as { host: string; port: number }[];
   let left = addresses.length;
   for (const { host, port } of addresses) {
@@ -168,7 +171,7 @@ export class HeldSockets {
     const missing = addresses.filter(({ port }) => !this.#handles.has(port));
     if (missing.length === 0) return failed;
     const child = spawn(process.execPath, ['-e', `(${listenAndDeposit})()`, JSON.stringify(missing)], {
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
       env: {},
     });
     const { promise, resolve, reject } = Promise.withResolvers<void>();

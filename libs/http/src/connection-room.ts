@@ -54,7 +54,6 @@ interface Traffic {
  * idle streams send a few.
  */
 export class ConnectionRoom {
-  readonly #options: RoomOptions;
   readonly #clock: Clock;
   readonly #open = new Map<Socket, Traffic>();
   /** Connections by addresses and ports: a request of a connection with TLS names another socket. */
@@ -66,14 +65,13 @@ export class ConnectionRoom {
   /** Time of the last check that found all connections in use. */
   #fullMs = -Infinity;
 
-  constructor(options: RoomOptions) {
-    this.#options = options;
+  constructor(private readonly options: RoomOptions) {
     this.#clock = options.clock;
   }
 
   /** True when the connection may stay; else it is closed. */
   admit(socket: Socket): boolean {
-    if (this.#open.size >= this.#options.most) {
+    if (this.#open.size >= this.options.most) {
       const hasRoom = this.#makeRoom();
       this.#report();
       if (!hasRoom) {
@@ -121,12 +119,12 @@ export class ConnectionRoom {
     this.#cut++;
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#reportedMs < REPORT_MS) return;
-    this.#options.onFull({ open: this.#open.size, cut: this.#cut });
+    this.options.onFull({ open: this.#open.size, cut: this.#cut });
     [this.#cut, this.#reportedMs] = [0, nowMs];
   }
 
   #makeRoom(): boolean {
-    if (this.#fresh.size > this.#options.most * FLOOD_PART) return this.#cutFresh();
+    if (this.#fresh.size > this.options.most * FLOOD_PART) return this.#cutFresh();
     return this.#cutIdle() || this.#cutFresh();
   }
 
@@ -141,7 +139,7 @@ export class ConnectionRoom {
   #cutIdle(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#fullMs < LOOK_MS) return false;
-    const { most, unaskedMs = UNASKED_MS } = this.#options;
+    const { most, unaskedMs = UNASKED_MS } = this.options;
     const idle: Traffic[] = [];
     for (const traffic of this.#open.values()) {
       const bytes = traffic.stream.bytesWritten;

@@ -35,12 +35,9 @@ export interface TokenBucketOptions {
 
 /** Token buckets by name, in bounded memory. */
 export class TokenBuckets {
-  readonly #options: TokenBucketOptions;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(options: TokenBucketOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: TokenBucketOptions) {}
 
   /** Takes a token; false when the bucket is empty. */
   take(name: string): boolean {
@@ -52,15 +49,15 @@ export class TokenBuckets {
 
   giveBack(name: string): void {
     const bucket = this.#touch(name);
-    bucket.tokens = Math.min(this.#options.capacity, bucket.tokens + 1);
+    bucket.tokens = Math.min(this.options.capacity, bucket.tokens + 1);
   }
 
   secondsUntilNext(name: string): number {
-    return Math.max(0, (1 - this.#touch(name).tokens) / this.#options.perSecond);
+    return Math.max(0, (1 - this.#touch(name).tokens) / this.options.perSecond);
   }
 
   #touch(name: string): Bucket {
-    const { capacity, perSecond, most, clock } = this.#options;
+    const { capacity, perSecond, most, clock } = this.options;
     const nowMs = clock.monotonicMs();
     const found = this.#buckets.get(name);
     const bucket = found ?? { tokens: capacity, atMs: nowMs };

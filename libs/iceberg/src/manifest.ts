@@ -22,6 +22,8 @@ export interface TableShape {
   readonly columns: readonly IcebergColumn[];
   /** Column whose day is the partition; absent: the table is not partitioned. */
   readonly dayOf?: IcebergColumn | undefined;
+  /** Sentences for people who find the table. */
+  readonly comment?: string;
 }
 
 /** A manifest that was written, as a manifest list names it. */
@@ -159,15 +161,16 @@ function int32(value: number): Buffer {
   return bytes;
 }
 
-/**
- * The list of all manifests of a snapshot: those of the former one, taken over as they are, and one more.
- * @param former the former list
- */
-export function renderManifestList(
-  shape: TableShape,
-  manifest: WrittenManifest,
-  former: Buffer | undefined,
-): Buffer {
+/** Manifests of a snapshot. */
+export interface ListedManifests {
+  readonly snapshotId: number;
+  readonly sequenceNumber: number;
+  readonly manifests: readonly WrittenManifest[];
+  /** The former list, whose manifests are taken over as they are and come first. */
+  readonly former?: Buffer | undefined;
+}
+
+function listEntry({ dayOf }: TableShape, manifest: WrittenManifest): Buffer {
   const { path, length, snapshotId, sequenceNumber, files } = manifest;
   const days = files.map(({ day }) => daysOf(day)).sort((a, b) => a - b);
   const [first, last] = [days[0], days.at(-1)];
@@ -178,13 +181,19 @@ export function renderManifestList(
     .long(files.reduce((sum, { rows }) => sum + rows, 0))
     .long(0)
     .long(0);
-  object.optional(shape.dayOf, () =>
+  object.optional(dayOf, () =>
     object.list([0], () => {
       object.boolean(false);
       object.optional(first, (day) => object.bytes(int32(day)));
       object.optional(last, (day) => object.bytes(int32(day)));
     }),
   );
+  return object.whole();
+}
+
+/** The list of all manifests of a snapshot. */
+export function renderManifestList(shape: TableShape, listed: ListedManifests): Buffer {
+  const { snapshotId, sequenceNumber, manifests, former } = listed;
   return renderAvroFile({
     schema: MANIFEST_FILE,
     metadata: {
@@ -192,7 +201,7 @@ export function renderManifestList(
       'sequence-number': String(sequenceNumber),
       'format-version': '2',
     },
-    objects: [object.whole()],
+    objects: manifests.map((manifest) => listEntry(shape, manifest)),
     syncOf: shape.tableId,
     ...(former ? { former: blocksOf(former, shape.tableId) } : {}),
   });

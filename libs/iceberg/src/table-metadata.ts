@@ -22,6 +22,8 @@ export interface TableMetadata {
 
 /** Files that a snapshot adds. */
 export interface AddedSnapshot {
+  /** `overwrite`: they are all files of the table; absent: those of the former snapshot stay. */
+  readonly operation?: 'overwrite';
   readonly snapshotId: number;
   readonly at: Date;
   readonly manifestList: string;
@@ -43,12 +45,13 @@ export function currentSnapshot({ snapshots }: TableMetadata): SnapshotJson | un
  * @param former its metadata before; absent: the table begins
  */
 export function renderTableMetadata(
-  { tableId, columns, dayOf }: TableShape,
+  { tableId, columns, dayOf, comment }: TableShape,
   location: string,
   added: AddedSnapshot,
   former: TableMetadata | undefined,
 ): string {
   const sequenceNumber = (former?.['last-sequence-number'] ?? 0) + 1;
+  const { operation = 'append' } = added;
   const before = former && currentSnapshot(former);
   const total = (name: string, more: number): string => String(Number(before?.summary[name] ?? 0) + more);
   const snapshot = {
@@ -59,10 +62,14 @@ export function renderTableMetadata(
     'manifest-list': added.manifestList,
     'schema-id': 0,
     summary: {
-      operation: 'append',
-      'added-data-files': String(added.files),
-      'added-records': String(added.rows),
-      'added-files-size': String(added.bytes),
+      operation,
+      ...(operation === 'append'
+        ? {
+            'added-data-files': String(added.files),
+            'added-records': String(added.rows),
+            'added-files-size': String(added.bytes),
+          }
+        : {}),
       'total-data-files': total('total-data-files', added.files),
       'total-records': total('total-records', added.rows),
       'total-files-size': total('total-files-size', added.bytes),
@@ -87,7 +94,7 @@ export function renderTableMetadata(
     'last-partition-id': dayOf ? DAY_FIELD_ID : 999,
     'default-sort-order-id': 0,
     'sort-orders': [{ 'order-id': 0, fields: [] }],
-    properties: { 'schema.name-mapping.default': renderNameMapping(columns) },
+    properties: { 'schema.name-mapping.default': renderNameMapping(columns), comment },
     'current-snapshot-id': added.snapshotId,
     refs: { main: { 'snapshot-id': added.snapshotId, type: 'branch' } },
     snapshots,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, chown, cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissingFile, unless } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { inPartial, moveInto, partialPath, removeTree } from './partial-folder.js';
 import { lockStore } from './store-lock.js';
@@ -54,14 +55,13 @@ const NOBODY: Access = { namespaces: [] };
  */
 export class ClosedContents {
   readonly folder: string;
-  readonly #store: string;
-  readonly #clock: Clock;
   /** Copies that are being made, by their path: all pods of a deployment may open its image at once. */
   readonly #copying = new Map<string, Promise<string>>();
 
-  constructor(store: string, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
+  constructor(
+    private readonly store: string,
+    private readonly clock: Clock,
+  ) {
     this.folder = join(store, 'closed');
   }
 
@@ -80,7 +80,7 @@ export class ClosedContents {
    */
   async give(digest: string, namespaces: readonly string[]): Promise<void> {
     await this.make();
-    const release = await lockStore(this.#store, this.#clock);
+    const release = await lockStore(this.store, this.clock);
     try {
       if (!existsSync(this.folderOf(digest)))
         throw new Error(`image content ${digest} was removed meanwhile; run the same again`);
@@ -105,12 +105,12 @@ export class ClosedContents {
     judge: (bytes: number) => void,
   ): Promise<void> {
     await this.make();
-    const release = await lockStore(this.#store, this.#clock);
+    const release = await lockStore(this.store, this.clock);
     try {
       judge(bytes + (await this.#builtBytes(namespace, digest)));
       if (!existsSync(this.folderOf(digest))) await moveInto(partial, this.folderOf(digest));
       const { built } = await this.#accessOf(digest);
-      const at = this.#clock.now().toISOString();
+      const at = this.clock.now().toISOString();
       await this.#write(digest, [namespace], {
         bytes,
         cluster,
@@ -138,7 +138,7 @@ export class ClosedContents {
     if (contents.length === 0) return [];
     const taken: GivenContent[] = [];
     const partials: string[] = [];
-    const release = await lockStore(this.#store, this.#clock);
+    const release = await lockStore(this.store, this.clock);
     try {
       for (const one of contents) {
         const access = await this.#accessOf(one.digest);
@@ -163,9 +163,9 @@ export class ClosedContents {
   /** Copies of a content for users of a namespace: one for each service account. */
   async #copiesOf({ digest, namespace }: GivenContent): Promise<readonly string[]> {
     const copies: string[] = [];
-    for (const user of (await readdir(this.#store)).filter((name) => USER.test(name))) {
-      const copy = join(this.#store, user, digest.replace(':', '-'));
-      const reader = await readFile(join(this.#store, user, NAMESPACE), 'utf8').catch(() => undefined);
+    for (const user of (await readdir(this.store)).filter((name) => USER.test(name))) {
+      const copy = join(this.store, user, digest.replace(':', '-'));
+      const reader = await readFile(join(this.store, user, NAMESPACE), 'utf8').catch(() => undefined);
       if (reader === namespace && existsSync(copy)) copies.push(copy);
     }
     return copies;
@@ -192,7 +192,7 @@ export class ClosedContents {
   /** The namespaces that builds of a cluster gave a content to, but not lately. */
   #givenBefore({ namespaces, built }: Access, cluster: string): readonly string[] {
     if (built?.cluster !== cluster) return [];
-    const lately = this.#clock.now().getTime() - GIVEN_LATELY_MS;
+    const lately = this.clock.now().getTime() - GIVEN_LATELY_MS;
     const given = new Map(Object.entries(built.given ?? {}));
     return namespaces.filter((name) => Date.parse(given.get(name) ?? built.at) < lately);
   }
@@ -222,7 +222,7 @@ export class ClosedContents {
     { namespace, gid }: { readonly namespace: string; readonly gid: number },
     digest: string,
   ): Promise<string> {
-    const room = join(this.#store, `user-${gid}`);
+    const room = join(this.store, `user-${gid}`);
     const copy = join(room, digest.replace(':', '-'));
     // each time: a data folder that was moved or restored may have lost both
     await mkdir(room, { recursive: true, mode: 0o700 });
@@ -252,13 +252,8 @@ export class ClosedContents {
 
   async #accessOf(digest: string): Promise<Access> {
     const path = `${this.folderOf(digest)}.json`;
-    let text: string;
-    try {
-      text = await readFile(path, 'utf8');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return NOBODY;
-      throw error;
-    }
+    const text = await readFile(path, 'utf8').catch(unless(isMissingFile));
+    if (text === undefined) return NOBODY;
     const { namespaces, built } = (JSON.parse(text) ?? {}) as Partial<Access>;
     if (Array.isArray(namespaces))
       return { namespaces: namespaces as readonly string[], ...(built ? { built } : {}) };

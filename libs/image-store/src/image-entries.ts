@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TerminalError } from '#lib/errors';
+import { isMissingFile, TerminalError, unless } from '#lib/errors';
 
 /** Namespaces as their users call them: by the names of their workspaces. */
 export function workspaceNames(namespaces: readonly string[]): string {
@@ -92,13 +92,8 @@ export async function readImageEntries(folder: string): Promise<ImageEntries> {
  */
 export async function readIndexFile(folder: string): Promise<IndexFile> {
   const path = join(folder, 'index.json');
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { images: {} };
-    throw error;
-  }
+  const text = await readFile(path, 'utf8').catch(unless(isMissingFile));
+  if (text === undefined) return { images: {} };
   const remedy = 'restore it, or remove it and add the images again';
   let parsed: Partial<IndexFile> | null;
   try {

@@ -27,13 +27,10 @@ export interface NewMeaning {
  * never a half.
  */
 export class ImageIndex {
-  readonly #folder: string;
-  readonly #clock: Clock;
-
-  constructor(folder: string, clock: Clock) {
-    this.#folder = folder;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly folder: string,
+    private readonly clock: Clock,
+  ) {}
 
   async read(): Promise<ImageEntries> {
     return (await this.#file()).images;
@@ -54,7 +51,7 @@ export class ImageIndex {
    * @throws Error when its owners changed or the content was removed meanwhile, and the errors of `decide`
    */
   async set(name: string, { digest, folder, namespaces, notes: given, decide }: NewMeaning): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
     await this.#locked(async () => {
       const before = await this.find(name);
       if (!isSame(decide(before), namespaces))
@@ -70,7 +67,7 @@ export class ImageIndex {
       ];
       const entry: ImageEntry = {
         digest,
-        importedAt: isKnown ? before.importedAt : this.#clock.now().toISOString(),
+        importedAt: isKnown ? before.importedAt : this.clock.now().toISOString(),
         ...(namespaces ? { namespaces } : {}),
         ...(notes.length > 0 ? { notes } : {}),
         ...(history.length > 0 ? { history: history.slice(0, MAX_HISTORY) } : {}),
@@ -116,17 +113,17 @@ export class ImageIndex {
 
   async #save({ images, released = [] }: IndexFile): Promise<void> {
     const file: IndexFile = { images, ...(released.length > 0 ? { released } : {}) };
-    const partial = join(this.#folder, `.index-${process.pid}.json`);
+    const partial = join(this.folder, `.index-${process.pid}.json`);
     await writeFile(partial, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-    await rename(partial, join(this.#folder, 'index.json'));
+    await rename(partial, join(this.folder, 'index.json'));
   }
 
   #file(): Promise<IndexFile> {
-    return readIndexFile(this.#folder);
+    return readIndexFile(this.folder);
   }
 
   async #locked<T>(perform: () => Promise<T>): Promise<T> {
-    const release = await lockStore(this.#folder, this.#clock);
+    const release = await lockStore(this.folder, this.clock);
     try {
       return await perform();
     } finally {

@@ -12,6 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { INSTALLATION } from '#lib/data-folder';
+import { GRAPH_TYPES_FILE } from '#lib/graph-configuration';
+import { keptSources } from '#lib/graph-sources';
 import { temporaryFolder } from '#lib/testing';
 import { openImageStore } from './image-store.js';
 
@@ -105,6 +108,29 @@ describe('image store', () => {
     expect(imported.digest).toBe(image.digest);
     const folder = (await store.resolve(imported.reference, ANYBODY))?.folder ?? '';
     expect(realpathSync(join(folder, 'node_modules'))).toBe(realpathSync(join(installation, 'node_modules')));
+  });
+
+  it('keeps types and sources of graphs beside the content, and notes what hides the types', async () => {
+    const store = openImageStore({ folder: join(root, `images-${made++}`), installation: INSTALLATION });
+    const { reference, notes } = await store.import(
+      'typed',
+      agentFolder({
+        'langgraph.json': '{"graphs": {"agent": "./src/graph.ts:graph", "lost": "./src/lost.ts:graph"}}',
+        'src/lost.ts': `import { make } from 'no-types';\nexport const graph = make();`,
+        'src/graph.ts': `import { Annotation, StateGraph } from '@langchain/langgraph';
+const State = Annotation.Root({ topic: Annotation<string> });
+export const graph = new StateGraph(State).addNode('a', () => ({})).addEdge('__start__', 'a');`,
+      }),
+    );
+    expect(notes).toEqual([
+      expect.stringMatching(/^graph "lost": no types of its schemas: src\/lost\.ts:1:/),
+    ]);
+    const folder = (await store.resolve(reference, ANYBODY))?.folder ?? '';
+    expect(JSON.parse(readFileSync(join(folder, GRAPH_TYPES_FILE), 'utf8'))).toMatchObject({
+      graphs: { agent: { state: { properties: { topic: { type: 'string' } } } } },
+    });
+    const sources = await keptSources(folder, [join(folder, 'src/graph.ts'), join(folder, 'src/lost.ts')]);
+    expect(sources?.modules.size).toBe(2);
   });
 
   it('refuses packages with a LangGraph that is too old', async () => {

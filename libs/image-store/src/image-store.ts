@@ -17,6 +17,7 @@ import {
   pinnedReference,
   workspaceNames,
 } from './image-entries.js';
+import { keepGraphTypes } from './graph-types/keep-graph-types.js';
 import { ImageIndex, namedBy } from './image-index.js';
 import { inPartial, moveInto, partialPath, removePartials, removeTree } from './partial-folder.js';
 import { hasLostPython, installPython } from './python/install-python.js';
@@ -40,24 +41,20 @@ export interface RemovalPlaces {
  * cluster left, or lost its last name: an index that was lost or restored makes nothing unwanted.
  */
 class ContentRemoval {
-  readonly #places: RemovalPlaces;
-
-  constructor(places: RemovalPlaces) {
-    this.#places = places;
-  }
+  constructor(private readonly places: RemovalPlaces) {}
 
   /**
    * Digests that nothing in the store keeps. Something outside may: revisions of the cluster, and pods.
    * @param cluster whose builds are meant
    */
   async listUnnamed(cluster: string): Promise<readonly string[]> {
-    const { folder, closed } = this.#places;
+    const { folder, closed } = this.places;
     for (const place of [folder, closed.folder]) await removePartials(place);
     return await this.#unnamed(cluster);
   }
 
   async #unnamed(cluster: string): Promise<readonly string[]> {
-    const { index, closed, clock } = this.#places;
+    const { index, closed, clock } = this.places;
     const lately = clock.now().getTime() - GIVEN_LATELY_MS;
     const access = await closed.list();
     const built = [...access]
@@ -74,7 +71,7 @@ class ContentRemoval {
    * @returns the digests that were removed
    */
   async remove(digests: readonly string[], cluster: string): Promise<readonly string[]> {
-    const { index, closed } = this.#places;
+    const { index, closed } = this.places;
     if (digests.length === 0) return [];
     await closed.make();
     const left: string[] = [];
@@ -90,7 +87,7 @@ class ContentRemoval {
 
   /** @param left gets paths that are not found by their name any more, and have to be removed */
   async #take(digests: readonly string[], cluster: string, left: string[]): Promise<readonly string[]> {
-    const { folder, closed, clock } = this.#places;
+    const { folder, closed, clock } = this.places;
     const release = await lockStore(folder, clock);
     try {
       const unnamed = new Set(await this.#unnamed(cluster));
@@ -115,7 +112,7 @@ class ContentRemoval {
 
   /** Copies that users of pods have of their own. */
   async #copies(): Promise<readonly { readonly digest: string; readonly path: string }[]> {
-    const { folder } = this.#places;
+    const { folder } = this.places;
     const users = existsSync(folder) ? (await readdir(folder)).filter((name) => USER.test(name)) : [];
     const found = await Promise.all(
       users.map(async (user) =>
@@ -368,6 +365,12 @@ export class ImageStore {
         ...(onInstall ? { onInstall } : {}),
       });
     requireLibraries(configuration, folder);
+    if (!settings)
+      notes.push(
+        ...(await keepGraphTypes(join(folder, 'langgraph.json'), [shared, platformModules], {
+          isFinal: true,
+        })),
+      );
     return notes;
   }
 }

@@ -1,4 +1,5 @@
 export { takeBuiltAgent } from './built-image.js';
+export { keepGraphTypes } from './graph-types/keep-graph-types.js';
 export type { GivenContent } from './closed-contents.js';
 export {
   findPackageManager,

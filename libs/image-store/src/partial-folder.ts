@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, opendir, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissingFile, unless } from '#lib/errors';
 import { findProcess, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
 
 /** Some file systems leave out names of a folder that is changed while it is read. */
@@ -13,33 +14,24 @@ const MAX_ROUNDS = 10;
  * and take half a gigabyte.
  */
 export async function removeTree(path: string): Promise<void> {
-  const found = await unlessGone(lstat(path));
+  const found = await lstat(path).catch(unless(isMissingFile));
   if (!found) return;
-  if (!found.isDirectory()) return await unlessGone(unlink(path));
+  if (!found.isDirectory()) return await unlink(path).catch(unless(isMissingFile));
   for (let round = 1; !(await removeFolder(path)); round++)
     if (round === MAX_ROUNDS) throw new Error(`removing ${path} failed: other files appear in it`);
 }
 
 /** @returns true when it was empty in the end */
 async function removeFolder(path: string): Promise<boolean> {
-  for await (const entry of (await unlessGone(opendir(path))) ?? []) {
+  for await (const entry of (await opendir(path).catch(unless(isMissingFile))) ?? []) {
     const inner = join(path, entry.name);
-    await (entry.isDirectory() ? removeTree(inner) : unlessGone(unlink(inner)));
+    await (entry.isDirectory() ? removeTree(inner) : unlink(inner).catch(unless(isMissingFile)));
   }
   try {
-    await unlessGone(rmdir(path));
+    await rmdir(path).catch(unless(isMissingFile));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOTEMPTY') return false;
-    throw error;
-  }
-}
-
-async function unlessGone<T>(step: Promise<T>): Promise<T | undefined> {
-  try {
-    return await step;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -44,8 +44,9 @@ function has(value: unknown, group: string, name: string): boolean {
   return groupOf(value, group)?.[name] !== undefined;
 }
 
+/** Packages for development are not installed, but have to agree with the lock file too. */
 function withoutReplaced(value: unknown): void {
-  for (const group of [...GROUPS, 'specifiers'])
+  for (const group of [...GROUPS, 'devDependencies', 'specifiers'])
     for (const name of OF_NODE) delete groupOf(value, group)?.[name];
 }
 

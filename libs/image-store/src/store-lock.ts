@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissingFile, unless } from '#lib/errors';
 import { findProcess, isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 
@@ -51,25 +52,15 @@ export async function lockStore(folder: string, clock: Clock): Promise<() => Pro
  * ends.
  */
 async function identityOf(path: string): Promise<string | undefined> {
-  const found = await unlessGone(stat(path, { bigint: true }));
+  const found = await stat(path, { bigint: true }).catch(unless(isMissingFile));
   return found && `${found.dev}/${found.ino}/${found.mtimeNs}/${found.size}`;
-}
-
-/** Undefined for a file that does not exist; the error of an unreadable one is thrown. */
-async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
-  try {
-    return await look;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** The process that has the lock; undefined when it has ended, or never was. */
 async function findHolder(path: string, clock: Clock): Promise<number | undefined> {
-  const holder = parseHolder((await unlessGone(readFile(path, 'utf8'))) ?? '');
+  const holder = parseHolder((await readFile(path, 'utf8').catch(unless(isMissingFile))) ?? '');
   if (holder !== undefined) return isHolding(holder) ? holder.pid : undefined;
-  const made = await unlessGone(stat(path));
+  const made = await stat(path).catch(unless(isMissingFile));
   return made && clock.now().getTime() - made.mtimeMs > EMPTY_PATIENCE_MS ? undefined : 0;
 }
 

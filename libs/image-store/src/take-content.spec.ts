@@ -5,12 +5,15 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { GRAPH_TYPES_FILE } from '#lib/graph-configuration';
+import { GRAPH_SOURCES_FILE } from '#lib/graph-sources';
 import { temporaryFolder } from '#lib/testing';
 import { copyContent } from './copy-content.js';
 import { takeContent } from './take-content.js';
@@ -42,6 +45,15 @@ describe('takeContent', () => {
     });
     expect(readFileSync(join(target, 'link'), 'utf8')).toBe('a');
     expect(lstatSync(join(target, 'run')).mode & 0o777).toBe(0o755);
+  });
+
+  it('takes types and sources of graphs that the build kept, and nothing else of the folder of the platform', async () => {
+    const own = dirname(GRAPH_TYPES_FILE);
+    mkdirSync(join(source, own));
+    const files = [GRAPH_SOURCES_FILE, GRAPH_TYPES_FILE];
+    for (const file of [...files, join(own, 'other')]) writeFileSync(join(source, file), '{}');
+    await takeContent(source, target, LIMITS);
+    expect(readdirSync(join(target, own))).toEqual(files.map((file) => basename(file)));
   });
 
   it('takes packages, and not the history of the repository', async () => {

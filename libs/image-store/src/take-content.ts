@@ -1,8 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { chmod, type FileHandle, mkdir, open, opendir, readlink, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { TerminalError } from '#lib/errors';
+import { GRAPH_TYPES_FILE } from '#lib/graph-configuration';
+import { GRAPH_SOURCES_FILE } from '#lib/graph-sources';
 import { REASON } from '#lib/resources';
 import { leadsOut, writeEntry } from './copy-content.js';
 
@@ -10,7 +12,10 @@ import { leadsOut, writeEntry } from './copy-content.js';
  * Names that are never a part of an image; packages are, since the builder of the folder installed them for
  * it alone.
  */
-const LEFT_OUT = new Set(['.git', '.agentplane']);
+const LEFT_OUT = new Set(['.git']);
+/** Folder of which an image has no other files. */
+const OWN = dirname(GRAPH_TYPES_FILE);
+const KEPT = [GRAPH_TYPES_FILE, GRAPH_SOURCES_FILE].map((path) => basename(path));
 const MAX_DEPTH = 100;
 const CHUNK = 256 * 1024;
 /** Approximate size of an entry on disk beside its bytes. */
@@ -49,17 +54,14 @@ export async function takeContent(
 
 class Taking {
   readonly hash: Hash = createHash('sha256');
-  readonly #root: string;
-  readonly #limits: TakeLimits;
-  readonly #owner: number;
   #bytes = 0;
   #entries = 0;
 
-  constructor(root: string, limits: TakeLimits, owner: number) {
-    this.#root = root;
-    this.#limits = limits;
-    this.#owner = owner;
-  }
+  constructor(
+    private readonly root: string,
+    private readonly limits: TakeLimits,
+    private readonly owner: number,
+  ) {}
 
   get bytes(): number {
     return this.#bytes + this.#entries * BLOCK;
@@ -70,7 +72,8 @@ class Taking {
     await mkdir(to, { recursive: true });
     await chmod(to, 0o755);
     const here = placeOf(handle, from);
-    for (const name of await this.#names(here)) {
+    const names = await this.#names(here);
+    for (const name of basename(from) === OWN ? names.filter((one) => KEPT.includes(one)) : names) {
       const inner = path === '' ? name : `${path}/${name}`;
       await this.#entry(join(here, name), join(from, name), join(to, name), inner, depth);
     }
@@ -82,8 +85,8 @@ class Taking {
     for await (const { name } of await opendir(folder)) {
       if (LEFT_OUT.has(name)) continue;
       this.#entries++;
-      if (this.#entries > this.#limits.maxEntries)
-        throw refused(`it has more than ${this.#limits.maxEntries} files and folders`);
+      if (this.#entries > this.limits.maxEntries)
+        throw refused(`it has more than ${this.limits.maxEntries} files and folders`);
       names.push(name);
     }
     return names.sort();
@@ -100,7 +103,7 @@ class Taking {
     }
     try {
       const found = await handle.stat();
-      if (found.uid !== this.#owner) throw refused(`${path} belongs to another user`);
+      if (found.uid !== this.owner) throw refused(`${path} belongs to another user`);
       if (found.isDirectory()) await this.folder(handle, from, to, path, depth + 1);
       else if (found.isFile()) await this.#file(handle, found, to, path);
       else throw refused(`${path} is neither a file, a folder nor a link`);
@@ -111,7 +114,7 @@ class Taking {
 
   async #link(at: string, from: string, to: string, path: string): Promise<void> {
     const goal = await readlink(at);
-    if (leadsOut(goal, join(from, '..'), this.#root))
+    if (leadsOut(goal, join(from, '..'), this.root))
       throw refused(`the link ${path} leads out of the repository, to ${goal}`);
     await symlink(goal, to);
     writeEntry(this.hash, 'link', path, Buffer.byteLength(goal));
@@ -126,8 +129,8 @@ class Taking {
     path: string,
   ): Promise<void> {
     this.#bytes += size;
-    if (this.#bytes > this.#limits.maxBytes)
-      throw refused(`it has more than ${Math.floor(this.#limits.maxBytes / 1_048_576)} MB`);
+    if (this.#bytes > this.limits.maxBytes)
+      throw refused(`it has more than ${Math.floor(this.limits.maxBytes / 1_048_576)} MB`);
     const isExecutable = (mode & 0o111) !== 0;
     writeEntry(this.hash, isExecutable ? 'executable' : 'file', path, size);
     const copy = await open(to, 'wx', isExecutable ? 0o755 : 0o644);

@@ -30,6 +30,7 @@ export type {
   WatchEvent,
   WriteOptions,
 } from './client/request-options.js';
+export { listenForPod, runInPod, type TerminalSize } from './client/pod-streams.js';
 export { collectionPath, objectPath } from './client/request-options.js';
 export type { KubeConnection } from './connection/kube-connection.js';
 export { loadKubeConnection } from './connection/load-kube-connection.js';

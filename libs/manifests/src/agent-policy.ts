@@ -1,6 +1,7 @@
 import {
   COMPONENT,
   type Deployment,
+  FINALIZER,
   LABEL,
   MANAGED_BY,
   type NetworkPolicy,
@@ -9,20 +10,34 @@ import {
 } from '#lib/resources';
 import { platformLabels } from './object-labels.js';
 
-/** Each the name of a ClusterRole of deploy/system.yaml, and of its RoleBindings. */
-const ROLES = ['agentplane-api-logs', 'agentplane-api-secrets'] as const;
-const ACCOUNT = 'api';
+/** The controller's own right to the Secrets of a workspace. */
+export const CONTROLLER_SECRETS = 'agentplane-controller-secrets';
 
-/** Let the api read logs of the pods of one namespace, and keep Secrets there. */
-export function buildApiBindings(
+/** Names of ClusterRoles of deploy/system.yaml, and of their RoleBindings, with the account that has them. */
+const ROLES = [
+  ['agentplane-api-logs', 'api'],
+  ['agentplane-api-secrets', 'api'],
+  [CONTROLLER_SECRETS, 'controller'],
+] as const;
+
+/**
+ * Let the platform's programs into the namespace of one workspace: the api reads logs of pods and keeps Secrets
+ * there, the controller keeps Secrets. The controller's stays until finalizers of the namespace no longer need it.
+ */
+export function buildProgramBindings(
   namespace: string,
   systemNamespace: string,
 ): readonly (RoleBinding & { readonly metadata: { readonly name: string; readonly namespace: string } })[] {
-  return ROLES.map((name) => ({
+  return ROLES.map(([name, account]) => ({
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
-    metadata: { name, namespace, labels: { [LABEL.managedBy]: MANAGED_BY } },
-    subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: systemNamespace }],
+    metadata: {
+      name,
+      namespace,
+      labels: { [LABEL.managedBy]: MANAGED_BY },
+      ...(name === CONTROLLER_SECRETS ? { finalizers: [FINALIZER.workspace] } : {}),
+    },
+    subjects: [{ kind: 'ServiceAccount', name: account, namespace: systemNamespace }],
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
   }));
 }

@@ -1,6 +1,5 @@
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { NAMESPACES, PODS, type ResourceSpec, SERVICE_ACCOUNTS } from '#lib/resources';
-import { hasRealKubernetes, testApiServer } from '#lib/testing';
+import { hasRealKubernetes, testApiServer, testKubeClient } from '#lib/testing';
 import { findBaselineViolation } from './baseline-violation.js';
 
 type Security = Readonly<Record<string, unknown>>;
@@ -89,18 +88,14 @@ describe('findBaselineViolation', () => {
 
 (hasRealKubernetes ? describe : describe.skip)('the admission of a real API server', () => {
   const server = testApiServer();
-  let client: KubeClient;
+  const client = testKubeClient(server);
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'tester',
-    });
     const labels = { 'pod-security.kubernetes.io/enforce': 'baseline' };
     await client.create(NAMESPACES, { metadata: { name: 'ws-x', labels } });
     // a controller manager would
     await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: 'ws-x', name: 'default' } });
   });
-  afterAll(() => client?.close());
 
   it.each(ROWS)('agrees on $what', async ({ spec, field }) => {
     const { initContainers, sidecars, annotations = {} } = spec;

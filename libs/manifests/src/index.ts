@@ -57,9 +57,11 @@ export {
   buildAgentPolicy,
   type EgressRules,
   parseEgressRules,
-  buildApiBindings,
+  buildProgramBindings,
+  CONTROLLER_SECRETS,
 } from './agent-policy.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
+export { buildSealJob, buildSealSecret, SEAL_JOB } from './worker-job.js';
 export { type DatabaseChoice, type FieldSurroundings, ignoredFields, ignoredText } from './ignored-fields.js';
 export {
   scaledRevision,

@@ -49,7 +49,7 @@ const PLAIN = {
   volumes: [],
 };
 
-/** A listener on a cluster: one that hangs is started again, and a quota on limits admits it. */
+/** A listener on a cluster: one that hangs is started again within half a minute, and a quota on limits admits it. */
 const HARDENED = {
   container: {
     resources: {
@@ -61,9 +61,9 @@ const HARDENED = {
     livenessProbe: {
       httpGet: { path: '/healthz', port: 'metrics' },
       initialDelaySeconds: 30,
-      periodSeconds: 20,
+      periodSeconds: 10,
       timeoutSeconds: 5,
-      failureThreshold: 6,
+      failureThreshold: 3,
     },
     terminationMessagePolicy: 'FallbackToLogsOnError',
   },

@@ -15,6 +15,8 @@ import {
   buildDeploymentService,
   buildExportJob,
   buildExportSecret,
+  buildSealJob,
+  buildSealSecret,
   buildListenerKey,
   buildListenerObjects,
   buildQueueDeployment,
@@ -407,7 +409,11 @@ describe('objects of a listener', () => {
       buildListenerObjects(listener, settings).deployment.spec.template.spec;
     const { containers, volumes } = specOf(SETTINGS);
     expect(containers[0]).toMatchObject({
-      livenessProbe: { httpGet: { path: '/healthz', port: 'metrics' } },
+      livenessProbe: {
+        httpGet: { path: '/healthz', port: 'metrics' },
+        periodSeconds: 10,
+        failureThreshold: 3,
+      },
       readinessProbe: { tcpSocket: { port: 'metrics' } },
       resources: { limits: { memory: '512Mi' } },
       securityContext: { readOnlyRootFilesystem: true },
@@ -443,6 +449,31 @@ describe('objects of a listener', () => {
     const resources = objects.role.rules?.flatMap((rule) => rule.resources ?? []);
     expect(resources).not.toContain('secrets');
     expect(resources).not.toContain('*');
+  });
+});
+
+describe('worker that seals days', () => {
+  const keys = { AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID: 'k' };
+  const job = buildSealJob('agentplane-system', { ...SETTINGS, lake: { AGENTPLANE_LAKE: 'on' } });
+  const secret = buildSealSecret('agentplane-system', { databaseUri: 'postgres://secret', lakeKeys: keys });
+  it('builds one Job of one try in the system namespace, apart from those of export runs', () => {
+    const labels = { 'app.kubernetes.io/component': 'export-worker', 'agentplane.dev/sealing': 'true' };
+    const metadata = { name: 'lake-seal', namespace: 'agentplane-system', labels };
+    expect([job.metadata, secret.metadata]).toMatchObject([metadata, metadata]);
+    expect(job.metadata.labels).not.toHaveProperty('agentplane.dev/export-run');
+    expect(job.spec).toMatchObject({ backoffLimit: 0, activeDeadlineSeconds: 14_400 });
+  });
+  it('seals with the credentials of its Secret', () => {
+    const env = job.spec.template.spec.containers[0]?.env;
+    expect(env).toContainEqual({ name: 'AGENTPLANE_SEAL', value: 'true' });
+    expect(env).toContainEqual({ name: 'AGENTPLANE_LAKE', value: 'on' });
+    const secretKeyRef = { name: 'lake-seal', key: 'database_uri', optional: false };
+    expect(env).toContainEqual({ name: 'AGENTPLANE_DATABASE_URI', valueFrom: { secretKeyRef } });
+    expect(JSON.stringify(job)).not.toContain('postgres://');
+    expect(secret.data).toEqual({
+      database_uri: Buffer.from('postgres://secret').toString('base64'),
+      AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID: 'aw==',
+    });
   });
 });
 
@@ -534,6 +565,17 @@ describe('export attempt', () => {
     const credentials = { databaseUri: 'u', store: {}, trustedCa: 'PEM' };
     expect(buildExportSecret(attempt, credentials).data?.['ca.crt']).toBe('UEVN');
     expect(job.spec.template.spec.volumes).toBeUndefined();
+  });
+  it('reads sealed days with keys of its Secret where there is a lake', () => {
+    const lake = { AGENTPLANE_LAKE: 'on', AGENTPLANE_ATTACHMENT_BUCKET: 'b' };
+    const name = 'AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY';
+    const credentials = { databaseUri: 'u', store: {}, lakeKeys: { [name]: 'k' } };
+    expect(buildExportSecret(attempt, credentials).data?.[name]).toBe('aw==');
+    const env = buildExportJob(attempt, { ...SETTINGS, lake }).spec.template.spec.containers[0]?.env;
+    expect(env).toContainEqual({ name: 'AGENTPLANE_ATTACHMENT_BUCKET', value: 'b' });
+    const secretKeyRef = { name: 'bxr-0123456789ab-3', key: name, optional: true };
+    expect(env).toContainEqual({ name, valueFrom: { secretKeyRef } });
+    expect(job.spec.template.spec.containers[0]?.env?.map((one) => one.name)).not.toContain(name);
   });
   it('holds its credentials in an immutable Secret only', () => {
     expect(secret.immutable).toBe(true);

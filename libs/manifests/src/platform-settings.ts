@@ -47,6 +47,8 @@ export interface PlatformSettings {
   readonly allowPrivateEndpoints?: boolean;
   /** Variables of export workers that bound their files; none for their own defaults. */
   readonly exportFiles?: Readonly<Record<string, string>>;
+  /** Variables by which workers open the lake, without the keys of its store; absent: there is none. */
+  readonly lake?: Readonly<Record<string, string>> | undefined;
   /** Account of the pods of export workers, which must exist in their namespace; `default` when absent. */
   readonly exportServiceAccount?: string | undefined;
   /** Certificates (PEM) that programs and agents trust besides public ones; of the controller. */

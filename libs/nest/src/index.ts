@@ -1,3 +1,4 @@
+export { provided, type Token } from './provided.js';
 export { Tick, type TickMethod } from './ticks.js';
 export { Ticks } from './ticks.js';
 

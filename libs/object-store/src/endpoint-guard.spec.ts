@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Resolve } from '#lib/outbound';
-import { EndpointGuard } from './endpoint-guard.js';
+import { EndpointGuard } from './transport.js';
 import { EndpointRefusedError } from './object-store-error.js';
 import { testDestination } from './test-destination.js';
 

@@ -1,6 +1,5 @@
 import type { ObjectEntry } from './object-stat.js';
-import { RequestError } from './object-store-error.js';
-import { elementsOf, textOf } from './xml-texts.js';
+import { elementsOf, RequestError, textOf } from './object-store-error.js';
 
 /** A page of the objects of a bucket. */
 export interface ObjectsPage {

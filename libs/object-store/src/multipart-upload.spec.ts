@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { fastClock } from '#lib/testing';
 import { type MultipartUpload, ObjectStoreError, openObjectStore, type ObjectStore } from './index.js';
 import { MARK_NAME } from './object-stat.js';
 
@@ -97,12 +98,9 @@ describe('an upload to a store with answers of its own', () => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    store = openObjectStore({
-      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      allowPrivateEndpoints: true,
-      accessKeyId: 'AKTEST',
-      secretAccessKey: 'secret',
-    });
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const keys = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+    store = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...keys }, fastClock(50));
   });
   afterEach(() => {
     store.close();

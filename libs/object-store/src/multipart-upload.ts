@@ -1,14 +1,45 @@
 import { createHash } from 'node:crypto';
-import type { Client } from 'minio';
 import type { Clock } from '#lib/time';
-import { conditionally } from './conditional-write.js';
-import { md5Of } from './content-md5.js';
+import type { Client } from 'minio';
 import { readUploadId } from './listing-answer.js';
 import { MARK_NAME, type ObjectStat } from './object-stat.js';
-import { classify, ObjectStoreError } from './object-store-error.js';
-import { plainEtag } from './plain-etag.js';
+import { classify, ObjectStoreError, storeSentence } from './object-store-error.js';
 import { type Retries, withRetries } from './retry.js';
-import { storeSentence } from './store-sentence.js';
+
+/** Codes by which stores refuse a condition that they do not know. Others ignore it. */
+const NOT_UNDERSTOOD = new Set(['NotImplemented', 'InvalidArgument', 'InvalidRequest']);
+
+/**
+ * Writes on the condition that the key is free, and without it if the store does not understand conditions:
+ * callers must be safe without, it only closes a race.
+ * @param write is given the headers of the condition
+ */
+export async function conditionally<T>(
+  isConditional: boolean,
+  attempted: string,
+  write: (condition: Readonly<Record<string, string>>) => Promise<T>,
+): Promise<T> {
+  if (!isConditional) return write({});
+  try {
+    return await write({ 'if-none-match': '*' });
+  } catch (error) {
+    if (!NOT_UNDERSTOOD.has(classify(error, attempted).code)) throw error;
+    return write({});
+  }
+}
+
+/**
+ * The value of `Content-MD5`. Buckets with Object Lock refuse writes without it or a newer checksum, and this is the one
+ * that every store knows; it also finds bytes that were changed on their way.
+ */
+export function md5Of(body: Buffer): string {
+  return createHash('md5').update(body).digest('base64');
+}
+
+/** The value of an ETag header without quotation marks; empty without a header. */
+export function plainEtag(header: string | undefined): string {
+  return (header ?? '').replace(/^W\/|"/g, '');
+}
 
 /** The code of an answer that has no result of the upload. */
 const UNCLEAR = 'NotAnObjectStore';
@@ -94,7 +125,7 @@ export interface MultipartUpload {
   abort(): Promise<void>;
 }
 
-export interface UploadTarget {
+interface UploadTarget {
   readonly client: Client;
   readonly clock: Clock;
   readonly bucket: string;
@@ -115,8 +146,6 @@ interface SentPart {
  * source fails; so the parts are counted here, and only its single requests are used.
  */
 export class PartsUpload implements MultipartUpload {
-  readonly #target: UploadTarget;
-  readonly #options: MultipartUploadOptions;
   readonly #retries: Retries;
   readonly #partBytes: number;
   readonly #parts: SentPart[] = [];
@@ -132,12 +161,10 @@ export class PartsUpload implements MultipartUpload {
   #isCompleted = false;
 
   private constructor(
-    target: UploadTarget,
-    options: MultipartUploadOptions,
+    private readonly target: UploadTarget,
+    private readonly options: MultipartUploadOptions,
     readonly uploadId: string,
   ) {
-    this.#target = target;
-    this.#options = options;
     this.#partBytes = Math.max(MIN_PART_BYTES, options.partBytes ?? 8 << 20);
     this.#retries = {
       clock: target.clock,
@@ -188,9 +215,9 @@ export class PartsUpload implements MultipartUpload {
     await Promise.all(this.#sending);
     this.#throwFailure();
     this.#parts.sort((a, b) => a.part - b.part);
-    const { bucket, key } = this.#target;
+    const { bucket, key } = this.target;
     const etag = await withRetries(`complete the upload of ${key} to bucket ${bucket}`, this.#retries, () =>
-      this.#requestCompletion(!replace && (this.#options.onlyIfAbsent ?? false)),
+      this.#requestCompletion(!replace && (this.options.onlyIfAbsent ?? false)),
     );
     this.#isCompleted = true;
     return { size: this.#size, etag, isVerified: await this.#verify(etag) };
@@ -200,12 +227,12 @@ export class PartsUpload implements MultipartUpload {
     this.#failure ??= new Error('the upload was aborted');
     await Promise.all(this.#sending);
     if (this.#isCompleted) return;
-    const { client, clock, bucket, key } = this.#target;
+    const { client, clock, bucket, key } = this.target;
     await abortUpload(client, clock, bucket, key, this.uploadId);
   }
 
   #throwFailure(): void {
-    this.#options.signal?.throwIfAborted();
+    this.options.signal?.throwIfAborted();
     if (this.#failure) throw this.#failure;
   }
 
@@ -216,7 +243,7 @@ export class PartsUpload implements MultipartUpload {
     this.#filled = 0;
     const part = this.#nextPart++;
     if (part > MAX_PARTS)
-      throw new ObjectStoreError('EntityTooLarge', `send part ${part} of ${this.#target.key}`);
+      throw new ObjectStoreError('EntityTooLarge', `send part ${part} of ${this.target.key}`);
     const sending: Promise<void> = this.#sendPart(part, body)
       .catch((error: unknown) => {
         this.#failure ??= error instanceof Error ? error : classify(error, `send part ${part}`);
@@ -226,11 +253,11 @@ export class PartsUpload implements MultipartUpload {
         if (buffer.length > 0) this.#free.push(buffer);
       });
     this.#sending.add(sending);
-    while (this.#sending.size >= (this.#options.inFlight ?? 2)) await Promise.race(this.#sending);
+    while (this.#sending.size >= (this.options.inFlight ?? 2)) await Promise.race(this.#sending);
   }
 
   async #sendPart(part: number, body: Buffer): Promise<void> {
-    const { client, bucket, key } = this.#target;
+    const { client, bucket, key } = this.target;
     const query = `uploadId=${encodeURIComponent(this.uploadId)}&partNumber=${part}`;
     const request = { method: 'PUT', bucketName: bucket, objectName: key, query };
     const attempted = `send part ${part} of ${key} to bucket ${bucket}`;
@@ -245,7 +272,7 @@ export class PartsUpload implements MultipartUpload {
   async #requestCompletion(onlyIfAbsent: boolean): Promise<string> {
     const isRepeated = this.#isSent;
     this.#isSent = true;
-    const attempted = `complete the upload of ${this.#target.key}`;
+    const attempted = `complete the upload of ${this.target.key}`;
     try {
       return await conditionally(onlyIfAbsent, attempted, (condition) => this.#sendCompletion(condition));
     } catch (error) {
@@ -280,7 +307,7 @@ export class PartsUpload implements MultipartUpload {
   }
 
   async #sendCompletion(condition: Readonly<Record<string, string>>): Promise<string> {
-    const { client, bucket, key } = this.#target;
+    const { client, bucket, key } = this.target;
     const body = this.#parts
       .map(({ part, etag }) => `<Part><PartNumber>${part}</PartNumber><ETag>"${etag}"</ETag></Part>`)
       .join('');
@@ -302,8 +329,8 @@ export class PartsUpload implements MultipartUpload {
 
   /** The answer to an earlier completion was lost: the object exists, and is it ours? */
   async #findOwnObject(): Promise<ObjectStat | undefined> {
-    const found = await this.#target.stat();
-    if (found?.mark !== undefined) return found.mark === this.#options.mark ? found : undefined;
+    const found = await this.target.stat();
+    if (found?.mark !== undefined) return found.mark === this.options.mark ? found : undefined;
     return found?.size === this.#size && this.#isOwnEtag(found.etag, '') ? found : undefined;
   }
 
@@ -325,10 +352,10 @@ export class PartsUpload implements MultipartUpload {
    * @returns false when it may not look: reading is a recommended permission, not a required one
    */
   async #verify(etag: string): Promise<boolean> {
-    const { key } = this.#target;
+    const { key } = this.target;
     let found: ObjectStat | undefined;
     try {
-      found = await this.#target.stat();
+      found = await this.target.stat();
     } catch (error) {
       if (classify(error, '').code === 'AccessDenied') return false;
       throw error;
@@ -338,7 +365,7 @@ export class PartsUpload implements MultipartUpload {
         'SizeMismatch',
         `verify ${key}: ${this.#size} bytes written, ${found?.size ?? 'none'} stored`,
       );
-    const { mark } = this.#options;
+    const { mark } = this.options;
     if (mark === undefined || found.mark === mark) return true;
     // some stores keep nothing that users add to objects
     if (found.mark !== undefined || !this.#isOwnEtag(found.etag, etag))

@@ -1,3 +1,74 @@
+import type { RequestOptions } from 'node:http';
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+const MAX_CODE_POINT = 0x10ffff;
+
+/**
+ * The inner texts of all elements of a name, in order, each when it is asked for. Enough for the flat
+ * documents of stores, and no more: the author of the endpoint may answer text on which a full parser of XML
+ * hangs for minutes, since that keeps the path of every element.
+ */
+export function* elementsOf(xml: string, name: string): Generator<string, void, void> {
+  const [open, close] = [`<${name}`, `</${name}>`];
+  // each search continues where the last one ended
+  for (let at = xml.indexOf(open); at >= 0; at = xml.indexOf(open, at)) {
+    at += open.length;
+    if (!/[\s>]/.test(xml.charAt(at))) continue;
+    const begin = xml.indexOf('>', at) + 1;
+    const end = begin > 0 ? xml.indexOf(close, begin) : -1;
+    if (end < 0) return;
+    yield xml.slice(begin, end);
+    at = end + close.length;
+  }
+}
+
+/** The text of the first element of that name. */
+export function textOf(xml: string, name: string): string | undefined {
+  for (const found of elementsOf(xml, name)) return unescape(found).trim();
+  return undefined;
+}
+
+function unescape(text: string): string {
+  return text.replace(/&(#x?[0-9a-fA-F]{1,6}|[a-z]{2,4});/g, (whole, name: string) => {
+    if (!name.startsWith('#')) return ENTITIES[name] ?? whole;
+    const code = name.startsWith('#x') ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
+    return code <= MAX_CODE_POINT ? String.fromCodePoint(code) : whole;
+  });
+}
+
+const MAX_LETTERS = 300;
+const HIDDEN = '[hidden]';
+/** Tokens, signatures and hashes; words and names of people's resources have other characters in between. */
+const LONG_TOKEN = /[A-Za-z0-9+/%=]{40,}/g;
+
+/**
+ * The sentence of a store's error for statuses and messages: one line, shortened, and without what could be a secret. A
+ * server may repeat anything that a request carries, so the request's own credentials are taken out by their values.
+ */
+export function storeSentence(
+  text: string,
+  { headers = {} }: Pick<RequestOptions, 'headers'>,
+): string | undefined {
+  let sentence = textOf(text, 'Message') ?? '';
+  for (const secret of credentialsOf(headers)) sentence = sentence.replaceAll(secret, HIDDEN);
+  sentence = sentence
+    .replace(/\?\S{8,}/g, '?…')
+    .replace(LONG_TOKEN, HIDDEN)
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim();
+  if (sentence === '') return undefined;
+  return sentence.length > MAX_LETTERS ? `${sentence.slice(0, MAX_LETTERS)}…` : sentence;
+}
+
+/** The key id, the signature and the session token of a request. */
+function credentialsOf(headers: NonNullable<RequestOptions['headers']>): readonly string[] {
+  const signed = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)] as const);
+  const { authorization = '', 'x-amz-security-token': token = '' } = Object.fromEntries(signed);
+  const [, keyId = ''] = /Credential=([^/,\s]+)/.exec(authorization) ?? [];
+  const [, signature = ''] = /Signature=(\w+)/.exec(authorization) ?? [];
+  return [token, encodeURIComponent(token), signature, keyId].filter((secret) => secret.length > 3);
+}
+
 /** Codes of stores that stand for the same as one of S3's own. */
 const SAME: ReadonlyMap<string, string> = new Map([
   ['XAdminUserNotFound', 'InvalidAccessKeyId'],

@@ -17,6 +17,8 @@ export interface ObjectStoreSettings {
    * Default false.
    */
   readonly allowEnvironmentCredentials?: boolean;
+  /** Assumed by the credentials above, which then write nothing themselves. */
+  readonly role?: RoleToAssume;
   /** Settings with which every object is written. */
   readonly written?: WriteSettings;
   /** False when the endpoint's host already names the bucket. Default true. */
@@ -27,6 +29,16 @@ export interface ObjectStoreSettings {
   readonly timeoutMs?: number;
   /** Number of tries of a request when the store is busy or a connection breaks. Default 4. */
   readonly attempts?: number;
+}
+
+/** A role of AWS. */
+export interface RoleToAssume {
+  readonly arn: string;
+  /**
+   * Id of the tenant, never a text that its users choose: a role that demands it cannot be assumed for another tenant, though
+   * the platform assumes all of them by the same credentials.
+   */
+  readonly externalId: string;
 }
 
 /** Settings with which an object is written, in the words of S3; the defaults of the bucket when absent. */

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
 import { errorText } from '#lib/errors';
 import { createLogger } from '#lib/telemetry';
-import { FakeClock, itLong, waitFor } from '#lib/testing';
+import { FakeClock, fastClock, itLong, waitFor } from '#lib/testing';
 import { ObjectStoreError } from './object-store-error.js';
 import type { ObjectStore, ObjectStoreSettings, WriteSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
@@ -25,12 +25,9 @@ let asked: string[];
 const opened: ObjectStore[] = [];
 
 function open(settings: Partial<ObjectStoreSettings> = {}): ObjectStore {
-  const made = openObjectStore({
-    endpoint: server.endpoint,
-    allowPrivateEndpoints: true,
-    ...KEYS,
-    ...settings,
-  });
+  const { endpoint } = server;
+  const all = { endpoint, allowPrivateEndpoints: true, ...KEYS, ...settings };
+  const made = openObjectStore(all, fastClock(20));
   opened.push(made);
   return made;
 }

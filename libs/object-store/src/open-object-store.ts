@@ -1,15 +1,17 @@
 import type { Readable } from 'node:stream';
-import type { Client } from 'minio';
+import type { DestinationConfig } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
+import type { Client } from 'minio';
 import { checkDestination } from './check-destination.js';
-import { conditionally } from './conditional-write.js';
-import { md5Of } from './content-md5.js';
 import { readObjects, readUploads, type UploadsPage } from './listing-answer.js';
 import {
   abortUpload,
+  conditionally,
+  md5Of,
   type MultipartUpload,
   type MultipartUploadOptions,
   PartsUpload,
+  plainEtag,
 } from './multipart-upload.js';
 import { MARK_NAME, type ObjectEntry, type ObjectStat } from './object-stat.js';
 import { classify } from './object-store-error.js';
@@ -22,10 +24,56 @@ import type {
   PutOptions,
   WriteSettings,
 } from './object-store.js';
-import { plainEtag } from './plain-etag.js';
 import { withRetries } from './retry.js';
 import { createClient } from './store-client.js';
 import type { Transport } from './transport.js';
+
+/** Keys of a store, or whether those of this program's environment may serve. */
+type StoreKeys = Pick<
+  ObjectStoreSettings,
+  'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'allowEnvironmentCredentials'
+>;
+
+/**
+ * Keys of a destination from the values of its Secret.
+ * @param values undefined without a Secret: the keys of the environment serve, if that is allowed
+ */
+export function keysOfSecret(
+  values: ReadonlyMap<string, string> | undefined,
+  allowsEnvironment: boolean,
+): StoreKeys {
+  return {
+    accessKeyId: values?.get('access_key_id'),
+    secretAccessKey: values?.get('secret_access_key'),
+    sessionToken: values?.get('session_token') || undefined,
+    allowEnvironmentCredentials: values === undefined && allowsEnvironment,
+  };
+}
+
+/**
+ * Settings to reach a destination with these keys.
+ * @param tenantId shown to the role of the destination, if it has one
+ */
+export function destinationSettings(
+  config: DestinationConfig,
+  keys: StoreKeys,
+  tenantId: string,
+): ObjectStoreSettings {
+  const { endpointUrl, region, includeBucketInPrefix, awsRoleArn } = config;
+  const { serverSideEncryption, kmsKeyId, storageClass, acl } = config;
+  const { accessKeyId, secretAccessKey, sessionToken, allowEnvironmentCredentials } = keys;
+  return {
+    endpoint: endpointUrl,
+    region,
+    includeBucketInPrefix,
+    written: { serverSideEncryption, kmsKeyId, storageClass, acl },
+    accessKeyId,
+    secretAccessKey,
+    sessionToken,
+    allowEnvironmentCredentials,
+    ...(awsRoleArn === undefined ? {} : { role: { arn: awsRoleArn, externalId: tenantId.toLowerCase() } }),
+  };
+}
 
 /** Headers of the requests that make an object: a put, and the start of an upload in parts. */
 function writeHeaders(written: WriteSettings = {}): Readonly<Record<string, string>> {
@@ -63,25 +111,13 @@ const MAX_OPEN_UPLOADS = 20;
 const MAX_UPLOAD_PAGES = 10;
 
 class ClientObjectStore implements ObjectStore {
-  readonly #client: Client;
-  readonly #transport: Transport;
-  readonly #clock: Clock;
-  readonly #attempts: number;
-  readonly #writeHeaders: Readonly<Record<string, string>>;
-
   constructor(
-    client: Client,
-    transport: Transport,
-    clock: Clock,
-    attempts: number,
-    headers: Readonly<Record<string, string>>,
-  ) {
-    this.#client = client;
-    this.#transport = transport;
-    this.#clock = clock;
-    this.#attempts = attempts;
-    this.#writeHeaders = headers;
-  }
+    private readonly client: Client,
+    private readonly transport: Transport,
+    private readonly clock: Clock,
+    private readonly attempts: number,
+    private readonly writeHeaders: Readonly<Record<string, string>>,
+  ) {}
 
   async put(
     bucket: string,
@@ -97,11 +133,11 @@ class ClientObjectStore implements ObjectStore {
         const headers = {
           'content-type': contentType,
           'content-md5': md5Of(bytes),
-          ...this.#writeHeaders,
+          ...this.writeHeaders,
           ...condition,
         };
         const request = { method: 'PUT', bucketName: bucket, objectName: key, headers };
-        const response = await this.#client.makeRequestAsync(request, bytes);
+        const response = await this.client.makeRequestAsync(request, bytes);
         response.resume();
         const encryption = response.headers['x-amz-server-side-encryption'];
         return {
@@ -115,7 +151,7 @@ class ClientObjectStore implements ObjectStore {
   async stat(bucket: string, key: string): Promise<ObjectStat | undefined> {
     try {
       return await this.#try(`look for ${key} in bucket ${bucket}`, async () => {
-        const { size, etag, lastModified, metaData } = await this.#client.statObject(bucket, key);
+        const { size, etag, lastModified, metaData } = await this.client.statObject(bucket, key);
         const mark: unknown = metaData[MARK_NAME];
         return { size, etag, lastModified, ...(typeof mark === 'string' ? { mark } : {}) };
       });
@@ -128,19 +164,19 @@ class ClientObjectStore implements ObjectStore {
   async get(bucket: string, key: string, { offset, length, signal }: GetOptions = {}): Promise<Readable> {
     const ask = (): Promise<Readable> =>
       offset === undefined
-        ? this.#client.getObject(bucket, key)
-        : this.#client.getPartialObject(bucket, key, offset, length);
+        ? this.client.getObject(bucket, key)
+        : this.client.getPartialObject(bucket, key, offset, length);
     const attempted = `get ${key} from bucket ${bucket}`;
     if (!signal) return this.#try(attempted, ask);
-    return this.#try(attempted, () => this.#transport.endedBy(signal, ask), signal);
+    return this.#try(attempted, () => this.transport.endedBy(signal, ask), signal);
   }
 
   presign(bucket: string, key: string, method: 'GET' | 'HEAD', seconds: number): Promise<string> {
-    return this.#client.presignedUrl(method, bucket, key, seconds);
+    return this.client.presignedUrl(method, bucket, key, seconds);
   }
 
   async delete(bucket: string, key: string): Promise<void> {
-    await this.#try(`delete ${key} from bucket ${bucket}`, () => this.#client.removeObject(bucket, key));
+    await this.#try(`delete ${key} from bucket ${bucket}`, () => this.client.removeObject(bucket, key));
   }
 
   async *list(bucket: string, prefix: string): AsyncIterable<ObjectEntry> {
@@ -162,7 +198,7 @@ class ClientObjectStore implements ObjectStore {
   }
 
   async checkDestination(bucket: string, prefix?: string, name?: string): Promise<DestinationCheck> {
-    const wanted = this.#writeHeaders['x-amz-server-side-encryption'];
+    const wanted = this.writeHeaders['x-amz-server-side-encryption'];
     return await checkDestination(this, { bucket, prefix, name, serverSideEncryption: wanted });
   }
 
@@ -172,8 +208,8 @@ class ClientObjectStore implements ObjectStore {
     options: MultipartUploadOptions = {},
   ): Promise<MultipartUpload> {
     const stat = (): Promise<ObjectStat | undefined> => this.stat(bucket, key);
-    const target = { client: this.#client, clock: this.#clock, bucket, key, stat };
-    return PartsUpload.start({ ...target, headers: this.#writeHeaders }, options);
+    const target = { client: this.client, clock: this.clock, bucket, key, stat };
+    return PartsUpload.start({ ...target, headers: this.writeHeaders }, options);
   }
 
   async abortUploadsOf(bucket: string, key: string): Promise<void> {
@@ -201,20 +237,20 @@ class ClientObjectStore implements ObjectStore {
 
   /** The text of an answer about a bucket. The client's own calls parse it in time without a bound. */
   async #read(bucket: string, query: string): Promise<string> {
-    const answer = await this.#client.makeRequestAsync({ method: 'GET', bucketName: bucket, query });
+    const answer = await this.client.makeRequestAsync({ method: 'GET', bucketName: bucket, query });
     return Buffer.concat(await answer.toArray()).toString();
   }
 
   abortUpload(bucket: string, key: string, uploadId: string): Promise<void> {
-    return abortUpload(this.#client, this.#clock, bucket, key, uploadId);
+    return abortUpload(this.client, this.clock, bucket, key, uploadId);
   }
 
   close(): void {
-    this.#transport.close();
+    this.transport.close();
   }
 
   #try<T>(attempted: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const retries = { clock: this.#clock, attempts: this.#attempts, ...(signal ? { signal } : {}) };
+    const retries = { clock: this.clock, attempts: this.attempts, ...(signal ? { signal } : {}) };
     return withRetries(attempted, retries, work);
   }
 }

@@ -12,9 +12,10 @@ const { IamAwsProvider } = createRequire(import.meta.url)('minio') as typeof min
 type IamAwsProvider = minio.IamAwsProvider;
 type Credentials = Awaited<ReturnType<IamAwsProvider['getCredentials']>>;
 /** Its base, which holds credentials and looks none up; the package does not export it. */
-const CredentialProvider = Object.getPrototypeOf(IamAwsProvider) as new (
-  keys: Readonly<Record<'accessKey' | 'secretKey', string>>,
+export const CredentialProvider = Object.getPrototypeOf(IamAwsProvider) as new (
+  keys: Readonly<Record<'accessKey' | 'secretKey', string> & { sessionToken?: string }>,
 ) => IamAwsProvider;
+export type CredentialProvider = IamAwsProvider;
 
 const NONE_FOUND =
   'no credentials were found: the destination has none, the environment has no AWS_ACCESS_KEY_ID, and no role of the ' +
@@ -26,7 +27,7 @@ const ROLES = `${MACHINES}/meta-data/iam/security-credentials/`;
 const TIMEOUT_MS = 5_000;
 const MAX_CHARACTERS = 64 << 10;
 /** Asked again so long before they end. */
-const LEEWAY_MS = 60_000;
+export const LEEWAY_MS = 60_000;
 
 const FIELDS = {
   webIdentityFile: optionalText('AWS_WEB_IDENTITY_TOKEN_FILE', 'token for AssumeRoleWithWebIdentity'),

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import type * as minio from 'minio';
 import { loadConfig, optionalText } from '#lib/config';
-import { EndpointGuard } from './endpoint-guard.js';
+import { AssumedRole } from './assumed-role.js';
+import { EndpointGuard, Transport } from './transport.js';
 import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { ObjectStoreSettings } from './object-store.js';
-import { RoleCredentials } from './role-credentials.js';
-import { Transport } from './transport.js';
+import { CredentialProvider, RoleCredentials } from './role-credentials.js';
 
 /** An address in the form that the client takes. */
 interface Endpoint {
@@ -74,7 +74,7 @@ export function createClient(settings: ObjectStoreSettings, timeoutMs: number): 
     transport,
     transportAgent: transport.agent,
     retryOptions: { disableRetry: true },
-    ...credentialsOf(settings, endpoint),
+    ...credentialsOf(settings, endpoint, timeoutMs),
   };
   const client = isBucketInHost ? new BucketInHostClient(options) : new Client(options);
   return { client, transport };
@@ -98,6 +98,7 @@ const NOT_ALLOWED =
 function credentialsOf(
   settings: ObjectStoreSettings,
   endpoint: Endpoint | undefined,
+  timeoutMs: number,
 ): Partial<ClientOptions> {
   const isOwn = settings.accessKeyId !== undefined;
   if (!isOwn && settings.allowEnvironmentCredentials !== true) throw new CredentialsRefusedError(NOT_ALLOWED);
@@ -109,13 +110,23 @@ function credentialsOf(
         sessionToken: optionalText('AWS_SESSION_TOKEN', 'session token', { secret: true }),
       });
   const { accessKeyId, secretAccessKey, sessionToken } = given;
-  const isTemporary = accessKeyId === undefined || sessionToken !== undefined;
+  const { role, allowPrivateEndpoints = false } = settings;
+  const isTemporary = role !== undefined || accessKeyId === undefined || sessionToken !== undefined;
   if (!isOwn && isTemporary && endpoint && !AWS_STORE.test(endpoint.host))
     throw new EndpointRefusedError('InvalidEndpoint', ONLY_AWS);
-  if (accessKeyId === undefined) return { credentialsProvider: new RoleCredentials() };
-  return {
-    accessKey: accessKeyId,
+  const keys = {
+    accessKey: accessKeyId ?? '',
     secretKey: secretAccessKey ?? '',
     ...(sessionToken === undefined ? {} : { sessionToken }),
   };
+  const provider = accessKeyId === undefined ? new RoleCredentials() : undefined;
+  if (role) {
+    const by = provider ?? new CredentialProvider(keys);
+    // an empty one is none
+    const region = settings.region || 'us-east-1';
+    return {
+      credentialsProvider: new AssumedRole({ role, by, region, allowPrivateEndpoints, timeoutMs }),
+    };
+  }
+  return provider ? { credentialsProvider: provider } : keys;
 }

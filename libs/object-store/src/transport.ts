@@ -1,15 +1,38 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import type { IncomingMessage, RequestOptions } from 'node:http';
 import type http from 'node:http';
 import https from 'node:https';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
 import { proxyFor } from '#lib/config';
 import { boundInterim } from '#lib/http';
-import { proxyAgent } from '#lib/outbound';
+import { AddressGuard, proxyAgent, type Refusal, type Resolve } from '#lib/outbound';
 import { systemClock } from '#lib/time';
-import type { EndpointGuard } from './endpoint-guard.js';
-import { RequestError } from './object-store-error.js';
-import { storeSentence } from './store-sentence.js';
+import { EndpointRefusedError, ObjectStoreError, RequestError, storeSentence } from './object-store-error.js';
+
+const NEVER = 'no object store can have this address';
+const PRIVATE =
+  'it is a private or loopback address; the operator of the platform can allow these for all destinations by setting ' +
+  'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS=true, allowPrivateEndpoints of the chart';
+
+/** Decides which endpoints of destinations may be dialled: tenants write them. */
+export class EndpointGuard extends AddressGuard {
+  constructor(allowPrivate: boolean, resolve?: Resolve) {
+    super({ allowPrivate, refuse: refusalOf, ...(resolve ? { resolve } : {}) });
+  }
+}
+
+function refusalOf(why: Refusal): ObjectStoreError {
+  switch (why) {
+    case 'private':
+      return new EndpointRefusedError('PrivateEndpoint', PRIVATE);
+    case 'never':
+      return new EndpointRefusedError('InvalidEndpoint', NEVER);
+    case 'unresolved':
+      return new ObjectStoreError('ENOTFOUND', 'resolve the name of the endpoint');
+    default:
+      return why satisfies never;
+  }
+}
 
 /** A page of a thousand keys as long as they may be, and escaped. */
 const MAX_TEXT_BYTES = 8 << 20;
@@ -92,19 +115,17 @@ const isBusy = (status: number): boolean =>
  */
 export class Transport {
   readonly agent: http.Agent;
-  readonly #isTls: boolean;
-  readonly #timeoutMs: number;
-  readonly #guard: EndpointGuard;
   /** Proxies by URL. */
   readonly #proxies = new Map<string, http.Agent>();
   /** The client hands no signal on. */
   readonly #ending = new AsyncLocalStorage<AbortSignal>();
   #isClosed = false;
 
-  constructor(isTls: boolean, timeoutMs: number, guard: EndpointGuard) {
-    this.#isTls = isTls;
-    this.#timeoutMs = timeoutMs;
-    this.#guard = guard;
+  constructor(
+    private readonly isTls: boolean,
+    private readonly timeoutMs: number,
+    private readonly guard: EndpointGuard,
+  ) {
     const options = { keepAlive: true, maxSockets: MAX_SOCKETS, lookup: guard.lookup };
     this.agent = isTls ? new https.Agent(options) : new plainHttp.Agent(options);
   }
@@ -119,9 +140,9 @@ export class Transport {
     const method = options.method ?? 'GET';
     if (this.#isClosed) throw new RequestError('Closed', method);
     const host = options.hostname ?? options.host ?? '';
-    this.#guard.checkHost(host);
-    const request = (this.#isTls ? https : plainHttp).request(
-      { ...options, agent: this.#agentFor(host, Number(options.port ?? (this.#isTls ? 443 : 80))) },
+    this.guard.checkHost(host);
+    const request = (this.isTls ? https : plainHttp).request(
+      { ...options, agent: this.#agentFor(host, Number(options.port ?? (this.isTls ? 443 : 80))) },
       (response) => {
         if (!isBusy(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
         void readError(response, options).then(({ code, sentence }) => {
@@ -136,10 +157,10 @@ export class Transport {
       request.emit('error', new RequestError('NotAnObjectStore', method));
     });
     boundInterim(request, new RequestError('NotAnObjectStore', method));
-    request.setTimeout(this.#timeoutMs, () => {
+    request.setTimeout(this.timeoutMs, () => {
       request.destroy(new RequestError('ETIMEDOUT', method));
     });
-    limitWait(request, WAITING * this.#timeoutMs, new RequestError('ETIMEDOUT', method));
+    limitWait(request, WAITING * this.timeoutMs, new RequestError('ETIMEDOUT', method));
     const signal = this.#ending.getStore();
     if (signal) endWith(signal, request, new RequestError('Aborted', method));
     return request;
@@ -157,9 +178,9 @@ export class Transport {
   }
 
   #agentFor(host: string, port: number): http.Agent {
-    const proxy = proxyFor({ host, port, isTls: this.#isTls });
+    const proxy = proxyFor({ host, port, isTls: this.isTls });
     if (proxy === undefined) return this.agent;
-    const agent = this.#proxies.get(proxy) ?? proxyAgent(proxy, this.#isTls, this.#guard);
+    const agent = this.#proxies.get(proxy) ?? proxyAgent(proxy, this.isTls, this.guard);
     this.#proxies.set(proxy, agent);
     return agent;
   }

@@ -3,5 +3,4 @@ export { jsonSpans } from './json/json-spans.js';
 export { protobufSpans } from './protobuf/protobuf-spans.js';
 export { writeExportAnswer, writeStatus } from './protobuf/write-answer.js';
 export { type RefusedSpan, runOfSpan, type SpanOperation } from './mapping/run-of-span.js';
-export type { ReceivedSpan } from './span.js';
-export { UnreadableRequestError } from './unreadable-request-error.js';
+export { type ReceivedSpan, UnreadableRequestError } from './span.js';

@@ -1,3 +1,20 @@
+/** An integer as readers of JSON keep it: its digits if a number would round. */
+export function integer(value: bigint): number | string {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value.toString();
+}
+
+/** The request does not match its content type, or exceeds the limits of a request. */
+export class UnreadableRequestError extends Error {
+  constructor(
+    message: string,
+    readonly isTooLarge = false,
+  ) {
+    super(message);
+    this.name = 'UnreadableRequestError';
+  }
+}
+
 /** A value of an attribute, as JSON has it: bytes are base64, integers beyond what a number holds are their digits. */
 export type AttributeValue =
   string | number | boolean | null | readonly AttributeValue[] | { readonly [name: string]: AttributeValue };
@@ -78,3 +95,45 @@ export const SPAN_BOUNDS = {
   /** Left-out values; a request with more is refused. */
   leftOut: 100_000,
 } as const;
+
+/** Counts the data of one span, or of one resource. */
+export class SpanCount {
+  #values = 0;
+  #textBytes = 0;
+  #leftOut = 0;
+
+  /** True when one more value may be kept; one that may not is counted as left out. */
+  takes(depth: number): boolean {
+    if (depth <= SPAN_BOUNDS.depth && this.#values < SPAN_BOUNDS.values) {
+      this.#values++;
+      return true;
+    }
+    return this.#leaveOut();
+  }
+
+  /** True when a text of so many bytes may be kept. */
+  takesText(bytes: number): boolean {
+    if (this.#textBytes + bytes > SPAN_BOUNDS.textBytes) return this.#leaveOut();
+    this.#textBytes += bytes;
+    return true;
+  }
+
+  /** True when a list that has so many items may have one more. */
+  takesOneMore(has: number, most: number): boolean {
+    return has < most || this.#leaveOut();
+  }
+
+  /** @throws UnreadableRequestError when it takes more time to count them than a span may */
+  #leaveOut(): false {
+    if (++this.#leftOut > SPAN_BOUNDS.leftOut)
+      throw new UnreadableRequestError(
+        `a span, or a resource, has over ${SPAN_BOUNDS.leftOut} attributes, values, events or links too many`,
+        true,
+      );
+    return false;
+  }
+
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+}

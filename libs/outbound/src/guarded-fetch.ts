@@ -9,6 +9,8 @@ export interface GuardedFetchOptions {
   readonly timeoutMs: number;
   /** Maximum size of an answer; a longer one breaks off with an error. */
   readonly maxBytes: number;
+  /** The same for an event of a stream: its reader keeps it until the empty line that ends it. */
+  readonly maxEventBytes?: number;
 }
 
 /** Statuses whose answers have no body. */
@@ -27,7 +29,7 @@ export function guardedFetch(options: GuardedFetchOptions): typeof fetch {
     signal?.throwIfAborted();
     const url = new URL(input instanceof Request ? input.url : input);
     return await new Promise<Response>((resolve, reject) => {
-      const { guard, timeoutMs, maxBytes } = options;
+      const { guard, timeoutMs } = options;
       const headers = {
         ...Object.fromEntries(new Headers(init.headers)),
         ...(body === null ? {} : { 'content-length': Buffer.byteLength(body) }),
@@ -38,7 +40,7 @@ export function guardedFetch(options: GuardedFetchOptions): typeof fetch {
       request.once('close', () => signal?.removeEventListener('abort', abort));
       request.once('response', (answer) => {
         try {
-          resolve(responseOf(answer, maxBytes));
+          resolve(responseOf(answer, options));
         } catch (error) {
           answer.destroy();
           reject(error);
@@ -49,7 +51,7 @@ export function guardedFetch(options: GuardedFetchOptions): typeof fetch {
   };
 }
 
-function responseOf(answer: IncomingMessage, maxBytes: number): Response {
+function responseOf(answer: IncomingMessage, limits: AnswerLimits): Response {
   const { statusCode: status = 500, headers } = answer;
   const kept = new Headers();
   for (const [name, value] of Object.entries(headers))
@@ -58,17 +60,26 @@ function responseOf(answer: IncomingMessage, maxBytes: number): Response {
     answer.resume();
     return new Response(null, { status, headers: kept });
   }
-  const pieces = Readable.from(bounded(answer, maxBytes), { objectMode: false });
+  const pieces = Readable.from(bounded(answer, limits), { objectMode: false });
   // a generator that was never asked for a piece does not end what it reads
   pieces.once('close', () => answer.destroy());
   return new Response(Readable.toWeb(pieces), { status, headers: kept });
 }
 
-async function* bounded(answer: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
+type AnswerLimits = Pick<GuardedFetchOptions, 'maxBytes' | 'maxEventBytes'>;
+
+async function* bounded(
+  answer: IncomingMessage,
+  { maxBytes, maxEventBytes = maxBytes }: AnswerLimits,
+): AsyncGenerator<Buffer> {
   let left = maxBytes;
+  let ofEvent = 0;
   for await (const piece of answer as AsyncIterable<Buffer>) {
     left -= piece.length;
     if (left < 0) throw new RangeError(`the answer is larger than ${maxBytes} bytes`);
+    ofEvent = piece.includes('\n\n') || piece.includes('\r\n\r\n') ? 0 : ofEvent + piece.length;
+    if (ofEvent > maxEventBytes)
+      throw new RangeError(`an event of the answer is larger than ${maxEventBytes} bytes`);
     yield piece;
   }
 }

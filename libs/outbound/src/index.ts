@@ -14,7 +14,7 @@ export { signatureHeaders, signingSecretsOf } from './webhook/webhook-signature.
  * Connections to addresses that users wrote: the check if they may be dialled, and their way through a proxy.
  */
 export { AddressGuard, type Refusal } from './address-guard.js';
-export { guardedFetch } from './guarded-fetch.js';
+export { agentFetch } from './agent-fetch.js';
 export { guardedRequest } from './guarded-request.js';
 export type { Resolve } from './name-resolver.js';
 export { proxyAgent } from './guarded-request.js';

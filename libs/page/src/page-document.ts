@@ -47,9 +47,10 @@ for (const button of document.querySelectorAll('button.copy')) {
   });
 }
 
-const talk = document.querySelector('form.talk');
-const box = talk?.querySelector('textarea[name=text]');
-const live = document.querySelector('.live');
+let headers = {};
+let again = () => location.reload();
+let talk;
+let live;
 const add = (parent, tag, name, text = '') => {
   const made = parent.appendChild(document.createElement(tag));
   made.className = name;
@@ -90,29 +91,88 @@ const showPieces = async (body) => {
     }
   }
 };
-talk?.addEventListener('submit', async (event) => {
+const send = async (event, box) => {
   event.preventDefault();
   const body = new URLSearchParams(new FormData(talk));
   for (const one of talk.elements) one.disabled = true;
   if (box) add(message('user', 'User'), 'p', 'piece', box.value);
   talk.querySelector('.problem')?.remove();
   try {
-    const answer = await fetch(talk.action, { method: 'POST', body, headers: { accept: 'application/x-ndjson' } });
+    const answer = await fetch(talk.action, { method: 'POST', body, headers: { ...headers, accept: 'application/x-ndjson' } });
     const isTalk = answer.ok && answer.headers.get('content-type')?.startsWith('application/x-ndjson');
     const problem = isTalk ? await showPieces(answer.body) : 'The message was not sent (status ' + answer.status + ').';
     if (problem) fail(problem);
-    else location.reload();
+    else await again();
   } catch {
     fail('The connection was lost. Load the page again to see whether the answer has come.');
   }
-});
-box?.addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  if (box.value.trim() !== '') talk.requestSubmit();
-});
-talk?.scrollIntoView({ block: 'end' });
-box?.focus({ preventScroll: true });
+};
+const startTalk = () => {
+  talk = document.querySelector('form.talk');
+  live = document.querySelector('.live');
+  const box = talk?.querySelector('textarea[name=text]');
+  talk?.addEventListener('submit', (event) => send(event, box));
+  box?.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (box.value.trim() !== '') talk.requestSubmit();
+  });
+  talk?.scrollIntoView({ block: 'end' });
+  box?.focus({ preventScroll: true });
+};
+startTalk();
+
+// pages that take a key in a header: each is fetched with it, and shown in place of the one before
+const enter = document.querySelector('form.enter');
+if (enter) {
+  const main = document.querySelector('main');
+  const opening = [...main.childNodes];
+  const base = new URL(enter.action);
+  const visit = async (path, init = {}) => {
+    const answer = await fetch(path, { ...init, headers });
+    const isPage = answer.headers.get('content-type')?.startsWith('text/html');
+    if (answer.status === 401 || !isPage) {
+      main.replaceChildren(...opening);
+      enter.querySelector('.problem').textContent = answer.status === 401
+        ? 'The key was not accepted.' : 'The agent answered ' + answer.status + ': ' + (await answer.text()).slice(0, 500);
+      enter.elements.key.focus();
+      return;
+    }
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const shown = page.querySelector('main');
+    for (const link of shown.querySelectorAll('a[href], form[action]'))
+      for (const name of ['href', 'action'])
+        if (link.hasAttribute(name)) link.setAttribute(name, new URL(link.getAttribute(name), answer.url).href);
+    document.title = page.title;
+    history.replaceState(undefined, '', '#' + answer.url.slice(base.href.length));
+    main.replaceChildren(...shown.childNodes);
+    again = () => visit(answer.url);
+    startTalk();
+  };
+  const begin = () => {
+    const key = sessionStorage.getItem('agent-key') ?? '';
+    headers = key.includes(' ') ? { authorization: key } : { 'x-api-key': key };
+    const asked = new URL(base.href + location.hash.slice(1));
+    return visit(asked.href.startsWith(base.href) ? asked.href : base.href);
+  };
+  enter.addEventListener('submit', (event) => {
+    event.preventDefault();
+    sessionStorage.setItem('agent-key', enter.elements.key.value);
+    void begin();
+  });
+  main.addEventListener('click', (event) => {
+    const link = event.target.closest('a[href]');
+    if (!link?.href.startsWith(base.href) || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    void visit(link.href);
+  });
+  main.addEventListener('submit', (event) => {
+    if (event.target === enter || event.target === talk) return;
+    event.preventDefault();
+    void visit(event.target.action, { method: 'POST', body: new URLSearchParams(new FormData(event.target)) });
+  });
+  if (sessionStorage.getItem('agent-key') !== null) void begin();
+}
 `;
 
 /** The style of all pages. Colours follow the reader's scheme; nothing is loaded. */
@@ -156,7 +216,7 @@ pre { background: var(--raised); border: 1px solid var(--line); border-radius: .
   margin: .25rem 0 .5rem; max-height: 32rem; overflow: auto; padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 pre.error { border-color: var(--error); }
 .quiet { color: var(--quiet); }
-form.key { display: grid; gap: .6rem; max-width: 30rem; }
+form.key, form.enter { display: grid; gap: .6rem; max-width: 30rem; } form.enter .actions, form.enter .problem { margin: 0; }
 button { background: var(--focus); border: 0; border-radius: .3rem; color: var(--ground); cursor: pointer; font: inherit;
   padding: .45rem 1rem; }
 button.plain, button.copy, form.out button { background: none; border: 1px solid var(--quiet); color: inherit; padding: .1rem .6rem; }
@@ -168,6 +228,7 @@ nav a { color: inherit; text-decoration: none; } nav a:hover { text-decoration: 
 nav a[aria-current] { box-shadow: 0 2px 0 var(--focus); }
 .trail { color: var(--quiet); margin: 0 0 .35rem; overflow-wrap: anywhere; } .trail a { color: inherit; }
 .actions { align-items: center; display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem; }
+form.actions { align-items: end; }
 h2 { font-size: 1.1rem; margin: 1.6rem 0 .5rem; }
 .wide { overflow-x: auto; }
 .state { white-space: nowrap; } .state.good { color: var(--tool); } .state.bad { color: var(--error); font-weight: 600; }
@@ -195,7 +256,13 @@ td, th { border-bottom: 1px solid var(--line); padding: .3rem .4rem; } td.number
   .run > summary .bar { grid-column: 1 / -1; grid-row: 2; }
   .run > summary .use { display: none; }
   ul.runs ul.runs { margin-left: .2rem; padding-left: .35rem; }
-  .body { margin-left: .5rem; }
+  .body { margin-left: .5rem; } 
+  .rows thead { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; width: 1px; }
+  .rows table, .rows tbody { display: block; }
+  .rows tr { border-bottom: 1px solid var(--line); display: block; padding: .5rem 0; }
+  .rows td { border: 0; display: block; overflow-wrap: anywhere; padding: .1rem 0 .1rem 6.1rem; position: relative; }
+  .rows td::before { color: var(--quiet); content: attr(data-heading); left: 0; position: absolute; }
+  .rows td:empty { display: none; }
 }
 `;
 
@@ -253,7 +320,7 @@ function renderNavigation({ links, current }: Navigation): string {
 }
 
 /**
- * A table that scrolls by itself where the screen is narrow.
+ * A table. On a narrow screen each row is a block of lines, a cell with its heading on each, without the empty ones.
  * @param rows cells of HTML, escaped already
  */
 export function renderTable(
@@ -262,8 +329,10 @@ export function renderTable(
   rows: readonly (readonly string[])[],
 ): string {
   const head = headings.map((heading) => `<th scope="col">${escapeHtml(heading)}</th>`).join('');
-  const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
-  return `<div class="wide" tabindex="0" role="region" aria-label="${escapeHtml(label)}"><table><thead><tr>${head}</tr></thead><tbody>
+  const cellOf = (cell: string, at: number): string =>
+    `<td data-heading="${escapeHtml(headings[at] ?? '')}">${cell}</td>`;
+  const body = rows.map((row) => `<tr>${row.map(cellOf).join('')}</tr>`).join('\n');
+  return `<div class="wide rows" tabindex="0" role="region" aria-label="${escapeHtml(label)}"><table><thead><tr>${head}</tr></thead><tbody>
 ${body}</tbody></table></div>`;
 }
 
@@ -271,4 +340,14 @@ ${body}</tbody></table></div>`;
 export function renderTime(time: string): string {
   const shown = time.replace('T', ' ').replace(/(?:\.\d+)?Z$/, ' UTC');
   return `<time datetime="${escapeHtml(time)}">${escapeHtml(shown)}</time>`;
+}
+
+/** A button that copies a text; hidden where the script does not run. */
+export function copyButton(label: string, text: string): string {
+  return `<button type="button" class="copy" data-text="${escapeHtml(text)}" hidden>${escapeHtml(label)}</button>`;
+}
+
+/** A state as a mark. */
+export function renderState(state: string, tone: 'good' | 'bad' | 'plain'): string {
+  return `<span class="state ${tone}">${escapeHtml(state)}</span>`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { renderMarkdown } from './markdown.js';
+import { renderMarkdown } from './render-messages.js';
 import { renderMessages, TextBudget } from './render-messages.js';
 
 const NONE = { name: undefined, calls: [], parts: [] };

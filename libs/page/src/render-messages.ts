@@ -1,6 +1,139 @@
 import type { Message, Speaker } from '#lib/conversation';
 import { escapeHtml } from './escape-html.js';
-import { renderMarkdown } from './markdown.js';
+import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
+
+/** Depth of lists and quotes that are written. */
+const DEEPEST = 12;
+/** Nesting that the lexer would follow with its stack, of signs that begin a quote or a list. */
+const DEEP_LINE = /^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])){20}/m;
+
+/**
+ * Markdown as HTML. Only the elements that are written here can come of it: HTML in the text is shown as text,
+ * pictures as their descriptions, links lead to http(s) alone.
+ * @returns undefined for a text that is nested too deeply to be read
+ */
+export function renderMarkdown(text: string): string | undefined {
+  if (DEEP_LINE.test(text)) return undefined;
+  try {
+    return blocks(Lexer.lex(text, { gfm: true, breaks: true }), 0);
+  } catch (error) {
+    // a text that is nested deeper than the stack
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function blocks(tokens: readonly Token[], depth: number): string {
+  return tokens.map((token) => block(token as MarkedToken, depth)).join('');
+}
+
+function block(token: MarkedToken, depth: number): string {
+  if (depth > DEEPEST) return `<p>${escapeHtml(token.raw)}</p>`;
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return '';
+    case 'hr':
+      return '<hr>';
+    case 'code':
+      return `<pre tabindex="0"><code>${escapeHtml(token.text)}</code></pre>`;
+    // a page has headings of its own
+    case 'heading':
+      return `<p class="heading">${inline(token.tokens ?? [], depth)}</p>`;
+    case 'paragraph':
+      return `<p>${inline(token.tokens ?? [], depth)}</p>`;
+    case 'blockquote':
+      return `<blockquote>${blocks(token.tokens ?? [], depth + 1)}</blockquote>`;
+    case 'list':
+      return list(token, depth);
+    case 'table':
+      return table(token, depth);
+    case 'text':
+      return 'tokens' in token && token.tokens ? inline(token.tokens, depth) : escapeHtml(token.raw);
+    case 'br':
+    case 'checkbox':
+    case 'codespan':
+    case 'del':
+    case 'em':
+    case 'escape':
+    case 'html':
+    case 'image':
+    case 'link':
+    case 'list_item':
+    case 'strong':
+    default:
+      return `<p>${escapeHtml(token.raw)}</p>`;
+  }
+}
+
+function list({ ordered, start, items }: Tokens.List, depth: number): string {
+  const [tag, from] = ordered ? ['ol', start === 1 ? '' : ` start="${Number(start)}"`] : ['ul', ''];
+  const written = items.map(({ tokens, task, checked }) => {
+    const box = task ? (checked ? '☑ ' : '☐ ') : '';
+    return `<li>${box}${blocks(
+      tokens.filter(({ type }) => type !== 'checkbox'),
+      depth + 1,
+    )}</li>`;
+  });
+  return `<${tag}${from}>${written.join('')}</${tag}>`;
+}
+
+function table({ header, rows }: Tokens.Table, depth: number): string {
+  const cells = (row: readonly Tokens.TableCell[], tag: 'th' | 'td'): string =>
+    `<tr>${row.map(({ tokens }) => `<${tag}>${inline(tokens, depth)}</${tag}>`).join('')}</tr>`;
+  return `<div class="wide" tabindex="0"><table><thead>${cells(header, 'th')}</thead><tbody>${rows.map((row) => cells(row, 'td')).join('')}</tbody></table></div>`;
+}
+
+function inline(tokens: readonly Token[], depth: number): string {
+  return tokens.map((token) => span(token as MarkedToken, depth)).join('');
+}
+
+function span(token: MarkedToken, depth: number): string {
+  if (depth > DEEPEST) return escapeHtml(token.raw);
+  const inner = (): string =>
+    'tokens' in token && token.tokens ? inline(token.tokens, depth + 1) : escapeHtml(token.raw);
+  switch (token.type) {
+    case 'strong':
+      return `<strong>${inner()}</strong>`;
+    case 'em':
+      return `<em>${inner()}</em>`;
+    case 'del':
+      return `<del>${inner()}</del>`;
+    case 'codespan':
+      return `<code>${escapeHtml(token.text)}</code>`;
+    case 'br':
+      return '<br>';
+    case 'escape':
+      return escapeHtml(token.text);
+    case 'link':
+      return link(token, inner());
+    case 'image':
+      return escapeHtml(`[image: ${token.text || 'without a description'}]`);
+    case 'text':
+      return inner();
+    case 'blockquote':
+    case 'checkbox':
+    case 'code':
+    case 'def':
+    case 'heading':
+    case 'hr':
+    case 'html':
+    case 'list':
+    case 'list_item':
+    case 'paragraph':
+    case 'space':
+    case 'table':
+    default:
+      return escapeHtml(token.raw);
+  }
+}
+
+function link({ href, raw }: Tokens.Link, text: string): string {
+  if (!URL.canParse(href)) return escapeHtml(raw);
+  const { protocol, href: address } = new URL(href);
+  if (protocol !== 'http:' && protocol !== 'https:') return escapeHtml(raw);
+  return `<a href="${escapeHtml(address)}" rel="noopener noreferrer nofollow">${text}</a>`;
+}
 
 /** Characters of one message that are read as Markdown, and of all messages of a page. */
 const MAX_MARKDOWN = 10_000;

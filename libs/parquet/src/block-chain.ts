@@ -25,13 +25,10 @@ interface Block {
 
 /** Bytes that wait, in order, in blocks of a pool. */
 export class BlockChain {
-  readonly #pool: BlockPool;
   #blocks: Block[] = [];
   #length = 0;
 
-  constructor(pool: BlockPool) {
-    this.#pool = pool;
-  }
+  constructor(private readonly pool: BlockPool) {}
 
   get length(): number {
     return this.#length;
@@ -41,7 +38,7 @@ export class BlockChain {
     let last = this.#blocks.at(-1);
     for (let at = 0; at < bytes.length;) {
       if (!last || last.filled === last.bytes.length) {
-        last = { bytes: this.#pool.take(), filled: 0 };
+        last = { bytes: this.pool.take(), filled: 0 };
         this.#blocks.push(last);
       }
       const copied = bytes.copy(last.bytes, last.filled, at);
@@ -68,7 +65,7 @@ export class BlockChain {
   async drain(sink: (bytes: Buffer) => Promise<void>): Promise<void> {
     for (const { bytes, filled } of this.#blocks) {
       await sink(bytes.subarray(0, filled));
-      this.#pool.give(bytes);
+      this.pool.give(bytes);
     }
     this.#blocks = [];
     this.#length = 0;

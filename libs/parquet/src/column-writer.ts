@@ -6,11 +6,18 @@ import { Dictionary } from './dictionary.js';
 import { forEachElement } from './field-values.js';
 import { LookingBack } from './looking-back.js';
 import { LevelBuffer } from './level-buffer.js';
-import { HEADROOM, type PageBuffer, PagePool } from './page-buffer.js';
-import type { PageBody } from './page-body.js';
-import { ENCODING, PAGE_TYPE, renderPageHeader } from './page-header.js';
+import {
+  ENCODING,
+  HEADROOM,
+  PAGE_TYPE,
+  type PageBody,
+  type PageBuffer,
+  PagePool,
+  renderPageHeader,
+} from './page.js';
 import { encodeHybrid, hybridBound } from './rle-hybrid.js';
 import { type ValueEncoder, valueEncoder } from './value-encoder.js';
+import type { ChunkPlace } from './text-pages.js';
 import { type Bounds, type ValueRange, valueRange } from './value-range.js';
 
 /** Uncompressed bytes after which a page ends. */
@@ -39,15 +46,55 @@ export interface PageEntry {
   readonly bounds: Bounds | undefined;
 }
 
+/** Bytes of pages that wait. */
+type Pages = Pick<BlockChain, 'length' | 'drain'>;
+
+/** Pages of a column that another file has for the rows of a row group. */
+export interface CopiedChunk extends ChunkPlace {
+  /** Hands on the bytes of its pages. */
+  readonly drain: Pages['drain'];
+}
+
+const NO_PAGES: Pages = { length: 0, drain: () => Promise.resolve() };
+
+/**
+ * The chunk of a column of nullable texts whose pages are copied. Its nulls are only known from a footer, which has no
+ * checksum; readers that trust them would leave out rows, so the chunk has no number of them.
+ */
+export function copiedChunk(
+  column: ParquetColumn,
+  { pages, rows, uncompressedBytes, drain }: CopiedChunk,
+): ColumnChunk {
+  const first = pages[0]?.firstRow ?? 0;
+  return {
+    column,
+    dictionary: NO_PAGES,
+    pages: { length: pages.reduce((sum, { bytes }) => sum + bytes, 0), drain },
+    entries: pages.map(({ bytes, firstRow }) => ({
+      bytes,
+      firstRow: firstRow - first,
+      nulls: 0,
+      isAllNull: false,
+      bounds: undefined,
+    })),
+    values: rows,
+    nulls: undefined,
+    uncompressedBytes,
+    bounds: undefined,
+    lookingBackPays: undefined,
+  };
+}
+
 /** A finished column chunk: its pages wait in two chains, its data for the footer are beside them. */
 export interface ColumnChunk {
   readonly column: ParquetColumn;
   /** Page of the dictionary, at most one; it goes first. */
-  readonly dictionary: BlockChain;
-  readonly pages: BlockChain;
+  readonly dictionary: Pages;
+  readonly pages: Pages;
   readonly entries: readonly PageEntry[];
   readonly values: number;
-  readonly nulls: number;
+  /** Undefined where they were not counted. */
+  readonly nulls: number | undefined;
   /** Bytes with headers. */
   readonly uncompressedBytes: number;
   readonly bounds: Bounds | undefined;
@@ -107,8 +154,6 @@ class OpenChunk {
  * and its bytes join the chunk in order. A page holds whole rows.
  */
 export class ColumnWriter {
-  readonly #column: ParquetColumn;
-  readonly #compressor: Compressor;
   readonly #content: PageContent;
   readonly #isLong: boolean;
   readonly #lookingBack = new LookingBack();
@@ -122,7 +167,6 @@ export class ColumnWriter {
   readonly #levels: LevelBuffer;
   /** Texts stand behind their length. */
   readonly #valueOffset: number;
-  readonly #blocks: BlockPool;
   #chunk: OpenChunk;
   #page: PageBuffer;
   /** Stream that the open page is written to piece by piece, once it is long. */
@@ -133,9 +177,12 @@ export class ColumnWriter {
   #indexCount = 0;
   #usesDictionary: boolean;
 
-  constructor(column: ParquetColumn, compressor: Compressor, blocks: BlockPool, longPages: PagePool) {
-    this.#column = column;
-    this.#compressor = compressor;
+  constructor(
+    private readonly column: ParquetColumn,
+    private readonly compressor: Compressor,
+    private readonly blocks: BlockPool,
+    longPages: PagePool,
+  ) {
     this.#content = column.longPages ? 'texts' : 'values';
     this.#isLong = (column.longPages ?? false) && compressor.hasLongPages;
     // pages of one column are of one size: shared with those of payloads, each would become as large
@@ -148,7 +195,6 @@ export class ColumnWriter {
     this.#isList = isList(column.type);
     this.#levels = new LevelBuffer(maxDefinitionLevel(column), this.#isList);
     this.#valueOffset = physicalType(column.type) === PHYSICAL.byteArray ? 4 : 0;
-    this.#blocks = blocks;
     this.#chunk = new OpenChunk(blocks);
     this.#usesDictionary = this.#dictionary !== undefined;
   }
@@ -256,14 +302,14 @@ export class ColumnWriter {
     const whole = this.#levels.putBefore(page);
     // without compression the page itself is written
     const release = (): void => this.#pool.give(page);
-    const body = this.#compressor.compress(whole, this.#content).then((pieces) => ({ pieces }));
+    const body = this.compressor.compress(whole, this.#content).then((pieces) => ({ pieces }));
     return { body, bytes: whole.length, release };
   }
 
   #openLongPage(): PageStream {
     const isTried = this.#lookingBack.takeTrial();
     const looksBack = isTried || this.#lookingBack.isWorthwhile;
-    const stream = this.#compressor.openPage({ looksBack, isTried });
+    const stream = this.compressor.openPage({ looksBack, isTried });
     this.#long = { stream, looksBack };
     return stream;
   }
@@ -321,8 +367,8 @@ export class ColumnWriter {
     this.#chunkRange?.clear();
     this.#dictionary?.clear();
     this.#usesDictionary = this.#dictionary !== undefined;
-    this.#chunk = new OpenChunk(this.#blocks);
-    const ended = chunk.tail.then(() => ({ ...chunk, column: this.#column, bounds }));
+    this.#chunk = new OpenChunk(this.blocks);
+    const ended = chunk.tail.then(() => ({ ...chunk, column: this.column, bounds }));
     ended.catch(() => undefined);
     return ended;
   }
@@ -336,7 +382,7 @@ export class ColumnWriter {
     // a copy: the next chunk's values are written over these
     const body = Buffer.from(page.bytes.subarray(HEADROOM, page.length));
     const header = { type: PAGE_TYPE.dictionary, values: size, encoding: ENCODING.plain };
-    const compressed = this.#compressor.compress(body, this.#content);
+    const compressed = this.compressor.compress(body, this.#content);
     chunk.follow(
       Promise.all([compressed, chunk.tail]).then(([pieces]) => {
         chunk.append(chunk.dictionary, header, body.length, { pieces });

@@ -2,9 +2,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { compress as snappyCompress } from 'snappyjs';
 import type { BlockPool } from './block-chain.js';
-import type { PageBody } from './page-body.js';
-import { Lanes, type PageCompressor } from './lanes.js';
-import { ZstdLane } from './zstd-lane.js';
+import type { PageBody } from './page.js';
+import { Lanes, type PageCompressor, ZstdLane } from './lanes.js';
 import { ZstdPage } from './zstd-page.js';
 
 export type Compression = 'none' | 'gzip' | 'snappy' | 'zstd';

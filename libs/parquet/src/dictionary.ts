@@ -1,4 +1,4 @@
-import { PageBuffer } from './page-buffer.js';
+import { PageBuffer } from './page.js';
 import type { ValueEncoder } from './value-encoder.js';
 import { ValuePlaces } from './value-places.js';
 
@@ -11,16 +11,13 @@ const MAX_LAST_BYTES = 64;
 export class Dictionary {
   /** The dictionary page's values. */
   readonly page = new PageBuffer();
-  readonly #encode: ValueEncoder;
   readonly #places = new ValuePlaces();
   /** The value before, since values usually repeat. */
   readonly #last = Buffer.alloc(MAX_LAST_BYTES);
   #lastLength = -1;
   #lastIndex = 0;
 
-  constructor(encode: ValueEncoder) {
-    this.#encode = encode;
-  }
+  constructor(private readonly encode: ValueEncoder) {}
 
   get size(): number {
     return this.#places.size;
@@ -46,7 +43,7 @@ export class Dictionary {
     const index = this.#places.place(source, at, length);
     if (index < size) return index;
     const start = this.page.length;
-    this.#encode(this.page, source, at, length);
+    this.encode(this.page, source, at, length);
     added(start);
     return index;
   }

@@ -1,5 +1,9 @@
 import { DECIMAL_SCALE } from './column-type.js';
-import { FieldValueError } from './field-value-error.js';
+
+/** A field whose value the files cannot hold, or whose bytes are not those of its type. */
+class FieldValueError extends Error {
+  override readonly name = 'FieldValueError';
+}
 
 /** Microseconds from 1970 to 2000, where Postgres counts from, as two halves: the whole is beyond 2^53 after 2255. */
 const EPOCH_HIGH = Math.floor(946_684_800_000_000 / 2 ** 32);

@@ -9,7 +9,7 @@ import {
 } from './column-type.js';
 import type { ColumnChunk } from './column-writer.js';
 import { CODEC, type Compression } from './compression.js';
-import { ENCODING } from './page-header.js';
+import { ENCODING } from './page.js';
 import { renderColumnIndex, renderOffsetIndex } from './page-index.js';
 import { ThriftWriter } from './thrift-writer.js';
 
@@ -56,13 +56,11 @@ interface Place {
  * come.
  */
 export class FileFooter {
-  readonly #options: FooterOptions;
   /** Numbers of the columns by which rows are sorted. */
   readonly #sortedBy: readonly number[];
   readonly #groups: DescribedGroup[] = [];
 
-  constructor(options: FooterOptions) {
-    this.#options = options;
+  constructor(private readonly options: FooterOptions) {
     const numbers = options.sortedBy.map((name) =>
       options.columns.findIndex((column) => column.name === name),
     );
@@ -95,12 +93,13 @@ export class FileFooter {
       .i32(1, physicalType(column.type))
       .i32s(2, [ENCODING.plain, ENCODING.rle, ...(hasDictionary ? [ENCODING.rleDictionary] : [])])
       .blobs(3, isList(column.type) ? [column.name, 'list', 'element'] : [column.name])
-      .i32(4, CODEC[this.#options.compression])
+      .i32(4, CODEC[this.options.compression])
       .i64(5, chunk.values)
       .i64(6, chunk.uncompressedBytes)
       .i64(7, dictionary.length + pages.length)
       .i64(9, offset + dictionary.length);
     if (hasDictionary) thrift.i64(11, offset);
+    if (chunk.nulls === undefined) return Buffer.from(thrift.end().bytes);
     thrift.struct(12).i64(3, chunk.nulls);
     if (bounds) {
       thrift.binary(5, bounds.max).binary(6, bounds.min);
@@ -132,7 +131,7 @@ export class FileFooter {
     columnIndexes: readonly (Place | undefined)[],
     offsetIndexes: readonly (Place | undefined)[],
   ): Buffer {
-    const { columns, metadata } = this.#options;
+    const { columns, metadata } = this.options;
     const thrift = new ThriftWriter().begin().i32(1, VERSION);
     this.#putSchema(thrift);
     thrift.i64(
@@ -171,10 +170,10 @@ export class FileFooter {
   }
 
   #putSchema(thrift: ThriftWriter): void {
-    const elements = this.#options.columns.reduce((sum, { type }) => sum + (isList(type) ? 3 : 1), 1);
+    const elements = this.options.columns.reduce((sum, { type }) => sum + (isList(type) ? 3 : 1), 1);
     thrift.structs(2, elements);
-    thrift.begin().binary(4, 'schema').i32(5, this.#options.columns.length).end();
-    for (const { name, type, nullable, ids } of this.#options.columns) {
+    thrift.begin().binary(4, 'schema').i32(5, this.options.columns.length).end();
+    for (const { name, type, nullable, ids } of this.options.columns) {
       const repetition = nullable ? OPTIONAL : REQUIRED;
       if (!isList(type)) {
         putLeaf(thrift, name, type, repetition, ids?.column);

@@ -1,4 +1,4 @@
-import { HEADROOM, type PageBuffer } from './page-buffer.js';
+import { HEADROOM, type PageBuffer } from './page.js';
 import { encodeHybrid, hybridBound } from './rle-hybrid.js';
 
 /**

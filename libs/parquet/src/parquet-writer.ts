@@ -1,8 +1,8 @@
 import type { Tuple } from '#lib/postgres';
 import { BlockPool } from './block-chain.js';
-import { PagePool } from './page-buffer.js';
+import { PagePool } from './page.js';
 import type { ParquetColumn } from './column-type.js';
-import { type ColumnChunk, ColumnWriter } from './column-writer.js';
+import { type ColumnChunk, ColumnWriter, copiedChunk, type CopiedChunk } from './column-writer.js';
 import { type Compression, Compressor } from './compression.js';
 import { FileFooter } from './file-footer.js';
 
@@ -46,6 +46,7 @@ const LARGE_GROUP = 1.25;
 const MORE_BYTES = 1 << 20;
 
 const MAGIC = Buffer.from('PAR1');
+const NOTHING: ReadonlyMap<string, CopiedChunk> = new Map();
 
 /**
  * Writes one Parquet file from tuples of Postgres. Equal rows make equal bytes. It holds the open pages and the
@@ -57,13 +58,22 @@ const MAGIC = Buffer.from('PAR1');
  *   if (writer.isBusy) await writer.ready();
  * }
  * ```
+ *
+ * Some columns of a row group can be copied from another file: after `beginCopy`, `add` gives rows to the other columns
+ * alone, until `endCopy` ends the row group with the pages of that file. If these are of no use after all, `addCopied`
+ * gives the values of each of those rows to the columns that it left out; then the row group continues as any other.
  */
 export class ParquetWriter {
   readonly #options: Required<
     Omit<ParquetWriterOptions, 'columns' | 'compression' | 'sortedBy' | 'metadata'>
   >;
-  readonly #fields: readonly number[];
+  readonly #written: readonly ParquetColumn[];
   readonly #columns: readonly ColumnWriter[];
+  /** True for columns that are copied, while some are. */
+  #isApart: readonly boolean[] = [];
+  #isCopying = false;
+  /** Rows of the open group without values in these columns. */
+  #behind = 0;
   readonly #compressor: Compressor;
   readonly #footer: FileFooter;
   /** The row group before the open one, on its way to the sink. */
@@ -71,6 +81,7 @@ export class ParquetWriter {
   #rows = 0;
   #sentBytes = 0;
   #bytes = 0;
+  #copiedBytes = 0;
   #groupRows = 0;
   #groupBytes = 0;
 
@@ -89,7 +100,7 @@ export class ParquetWriter {
     const blocks = new BlockPool();
     const pages = new PagePool();
     this.#compressor = new Compressor(compression, this.#options.pendingBytes, blocks);
-    this.#fields = columns.map(({ field }) => field);
+    this.#written = columns;
     this.#columns = columns.map((column) => new ColumnWriter(column, this.#compressor, blocks, pages));
     this.#footer = new FileFooter({ columns, compression, sortedBy, metadata });
   }
@@ -104,26 +115,71 @@ export class ParquetWriter {
     return this.#bytes;
   }
 
+  /** Bytes that were copied from other files. */
+  get copiedBytes(): number {
+    return this.#copiedBytes;
+  }
+
   /** True when `ready` must be awaited before the next row. */
   get isBusy(): boolean {
     return this.#isGroupFull || this.#compressor.isBusy;
   }
 
   get #isGroupFull(): boolean {
+    if (this.#isCopying) return false;
     return this.#groupRows >= this.#options.rowGroupRows || this.#groupBytes >= this.#options.rowGroupBytes;
   }
 
-  add({ bytes, offsets, lengths }: Tuple): void {
+  add(row: Tuple): void {
+    this.#addValues(row, false);
+    if (this.#isCopying) this.#behind++;
+    this.#groupRows++;
+    this.#rows++;
+  }
+
+  /**
+   * Ends the open row group, and begins one in which these columns are not written by `add`.
+   * @param columns names of columns of nullable texts
+   */
+  async beginCopy(columns: readonly string[]): Promise<void> {
+    await this.#endRowGroup();
+    this.#isApart = this.#written.map(({ name }) => columns.includes(name));
+    this.#isCopying = true;
+  }
+
+  /** Ends the row group with the chunks of another file. They are drained later, in the order of the columns. */
+  async endCopy(chunks: ReadonlyMap<string, CopiedChunk>): Promise<void> {
+    for (const { name } of this.#written.filter((_column, n) => this.#isApart[n]))
+      if (chunks.get(name)?.rows !== this.#groupRows)
+        throw new Error(
+          `copying a row group failed: the chunk of ${name} has not its ${this.#groupRows} rows`,
+        );
+    await this.#endRowGroup(chunks);
+    this.#endApart();
+  }
+
+  /** Values of the next row of the open row group that has none in the columns of `beginCopy`. */
+  addCopied(row: Tuple): void {
+    this.#addValues(row, true);
+    if (--this.#behind === 0) this.#endApart();
+  }
+
+  #endApart(): void {
+    this.#isApart = [];
+    this.#isCopying = false;
+    this.#behind = 0;
+  }
+
+  #addValues({ bytes, offsets, lengths }: Tuple, isApart: boolean): void {
     for (let n = 0; n < this.#columns.length; n++) {
+      if ((this.#isApart[n] ?? false) !== isApart) continue;
       const column = this.#columns[n];
-      const field = this.#fields[n] ?? 0;
+      const field = this.#written[n]?.field ?? 0;
       const length = lengths[field] ?? -1;
       column?.add(bytes, offsets[field] ?? 0, length);
       if (length > 0) this.#groupBytes += length;
       column?.endRow(this.#options);
     }
-    this.#groupRows++;
-    this.#rows++;
   }
 
   async ready(): Promise<void> {
@@ -147,11 +203,19 @@ export class ParquetWriter {
   }
 
   /** Waits for the group before, so that two at most are held. Its failure is reported here. */
-  async #endRowGroup(): Promise<void> {
+  async #endRowGroup(copied = NOTHING): Promise<void> {
     if (this.#groupRows === 0) return;
     const rows = this.#groupRows;
-    const bytes = this.#groupBytes;
-    const chunks = this.#columns.map((column) => column.endChunk());
+    let bytes = this.#groupBytes;
+    const chunks = this.#columns.map((column, n) => {
+      const written = this.#written[n];
+      const own = written && copied.get(written.name);
+      if (!own) return column.endChunk();
+      const chunk = copiedChunk(written, own);
+      bytes += chunk.pages.length;
+      this.#copiedBytes += chunk.pages.length;
+      return Promise.resolve(chunk);
+    });
     this.#groupRows = this.#groupBytes = 0;
     await this.#settle();
     this.#sending = this.#sendRowGroup(chunks, rows);

@@ -8,7 +8,7 @@ import {
   putUuid,
   readUuid,
 } from './field-values.js';
-import type { PageBuffer } from './page-buffer.js';
+import type { PageBuffer } from './page.js';
 
 /** Appends one value in Postgres' binary form to a page. */
 export type ValueEncoder = (page: PageBuffer, source: Buffer, at: number, length: number) => void;

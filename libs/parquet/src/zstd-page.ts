@@ -1,7 +1,7 @@
 import { BlockChain, type BlockPool } from './block-chain.js';
 import { FrameStream } from './frame-stream.js';
 import { HistoryTrial } from './history-trial.js';
-import type { PageBody } from './page-body.js';
+import type { PageBody } from './page.js';
 
 /** Constants of RFC 8878. */
 const MAGIC_BYTES = 4;

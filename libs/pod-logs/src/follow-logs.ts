@@ -169,7 +169,6 @@ export async function* followLogs(options: FollowOptions): AsyncGenerator<readon
 }
 
 class Following {
-  readonly #options: FollowOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #queue = new LineQueue();
   readonly #ending = new AbortController();
@@ -178,13 +177,12 @@ class Following {
   #hasFailed = false;
   #isFull = false;
 
-  constructor(options: FollowOptions) {
-    this.#options = options;
+  constructor(private readonly options: FollowOptions) {
     this.#signal = AbortSignal.any([options.signal, this.#ending.signal]);
   }
 
   async *batches(): AsyncGenerator<readonly LogLine[], void, void> {
-    const { clock, idleMs, signal } = this.#options;
+    const { clock, idleMs, signal } = this.options;
     const wake = (): void => this.#queue.wake();
     signal.addEventListener('abort', wake, { once: true });
     try {
@@ -209,10 +207,10 @@ class Following {
 
   /** Lines that exist at the beginning. */
   async *#begin(): AsyncGenerator<readonly LogLine[], void, void> {
-    const { client, container, tail } = this.#options;
+    const { client, container, tail } = this.options;
     const pods = await this.#list();
     const sources = logSources(pods ?? [], { container }).slice(0, MAX_SOURCES);
-    const there = readLogs(client, sources, { ...this.#options, signal: this.#signal });
+    const there = readLogs(client, sources, { ...this.options, signal: this.#signal });
     for (const source of sources) this.#of(source).firstTail = tail;
     const last = tail === undefined ? undefined : new LastLines(tail, MAX_FIRST_BYTES);
     for await (const batch of there) {
@@ -220,13 +218,13 @@ class Following {
       if (last) last.add(batch);
       else yield batch;
     }
-    if (last?.isCut) this.#options.onNote(`fewer than ${tail} lines are shown: they are too long`);
+    if (last?.isCut) this.options.onNote(`fewer than ${tail} lines are shown: they are too long`);
     if (last) yield last.lines();
   }
 
   /** Opens what is not open, over and over. */
   async #look(): Promise<void> {
-    const { clock, container, endsWithPods } = this.#options;
+    const { clock, container, endsWithPods } = this.options;
     try {
       for (; !this.#isOver; await clock.sleep(LIST_MS, this.#signal)) {
         const pods = await this.#list();
@@ -247,12 +245,12 @@ class Following {
 
   async #list(): Promise<readonly Pod[] | undefined> {
     try {
-      const pods = await this.#options.pods();
+      const pods = await this.options.pods();
       this.#hasFailed = false;
       return pods;
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (!this.#hasFailed) this.#options.onNote(`listing pods failed, retrying: ${errorText(error)}`);
+      if (!this.#hasFailed) this.options.onNote(`listing pods failed, retrying: ${errorText(error)}`);
       this.#hasFailed = true;
       return [];
     }
@@ -282,19 +280,19 @@ class Following {
 
   #refuse(): void {
     if (!this.#isFull)
-      this.#options.onNote(
+      this.options.onNote(
         `${MAX_SOURCES} containers are followed at once; name a pod or a container for others`,
       );
     this.#isFull = true;
   }
 
   async #read(source: LogSource, followed: Followed): Promise<void> {
-    const { client, since } = this.#options;
+    const { client, since } = this.options;
     const { seen } = followed;
     const isNew = seen.resume();
     try {
       const lines = readOne(client, source, {
-        ...this.#options,
+        ...this.options,
         since: seen.time ?? since,
         follow: true,
         signal: this.#signal,

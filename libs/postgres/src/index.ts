@@ -15,7 +15,7 @@ export { migrate } from './migrate.js';
 export type { Migration } from './migrate.js';
 export { NoAnswerError } from './no-answer-error.js';
 export { Notifications, openConnection, type OwnConnection } from './notifications.js';
-export { openPool, type Connection, type Pool, type Queryable } from './open-pool.js';
+export { openPool, REQUEST_ANSWER_MS, type Connection, type Pool, type Queryable } from './open-pool.js';
 export { buildPartitionedIndex, type PartitionedIndex } from './partitioned-index.js';
 export { isStorageFull, postgresTrouble, sqlState } from './postgres-trouble.js';
 export { boundedDocuments, byteRows, textTypes } from './row-types.js';

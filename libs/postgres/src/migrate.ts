@@ -51,11 +51,13 @@ export interface MigrateOptions {
   readonly table?: string;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Performed under the lock, before the first migration, each time: for tables that another package makes. */
+  /** Performed under the lock before the first migration that is missing: for tables that another package makes. */
   readonly prepare?: () => Promise<void>;
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_SCHEMA = '3F000';
 const LONGEST_LOCK_WAIT = '2s';
 const LOCK_PAUSES = { firstMs: 20, longestMs: 500 };
 
@@ -72,6 +74,7 @@ const LOCK_PAUSES = { firstMs: 20, longestMs: 500 };
 export async function migrate(pool: Pool, options: MigrateOptions): Promise<void> {
   const connection = await pool.connect();
   try {
+    if (await isCurrent(connection, options)) return connection.release();
     await takeTurn(connection, options);
     await performMigrations(connection, options);
     await connection.query('SELECT pg_advisory_unlock($1)', [options.lock]);
@@ -80,6 +83,27 @@ export async function migrate(pool: Pool, options: MigrateOptions): Promise<void
     connection.release(true); // the end of the session gives the lock back
     throw error;
   }
+}
+
+/** One question instead of ten statements: most starts find nothing to do. */
+async function isCurrent(connection: Connection, options: MigrateOptions): Promise<boolean> {
+  try {
+    const { rows } = await connection.query<{ version: number }>(
+      `SELECT version FROM ${tableOf(connection, options)}`,
+    );
+    const applied = new Set(rows.map(({ version }) => version));
+    return options.migrations.every(({ version }) => applied.has(version));
+  } catch (error) {
+    if (sqlState(error) === UNDEFINED_TABLE || sqlState(error) === UNDEFINED_SCHEMA) return false;
+    throw error;
+  }
+}
+
+function tableOf(
+  connection: Connection,
+  { schema = 'public', table = 'schema_migrations' }: MigrateOptions,
+): string {
+  return `${connection.escapeIdentifier(schema)}.${connection.escapeIdentifier(table)}`;
 }
 
 async function takeTurn(connection: Connection, { lock, clock }: MigrateOptions): Promise<void> {
@@ -94,8 +118,8 @@ async function takeTurn(connection: Connection, { lock, clock }: MigrateOptions)
 }
 
 async function performMigrations(connection: Connection, options: MigrateOptions): Promise<void> {
-  const { schema = 'public', table = 'schema_migrations', migrations, log } = options;
-  const place = `${connection.escapeIdentifier(schema)}.${connection.escapeIdentifier(table)}`;
+  const { schema = 'public', migrations, log } = options;
+  const place = tableOf(connection, options);
   // not IF NOT EXISTS alone: that needs the right to create even if the schema exists
   const found = await connection.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
   if (found.rowCount === 0) await connection.query(`CREATE SCHEMA ${connection.escapeIdentifier(schema)}`);

@@ -70,14 +70,12 @@ const PAUSES = { firstMs: 250, longestMs: 5_000 };
  * (re)connection every handler is called with an empty id, to look for itself.
  */
 export class Notifications<Word extends string> {
-  readonly #options: NotificationsOptions;
   readonly #backoff: Backoff;
   readonly #handlers = new Map<string, (id: string) => void>();
   #connection: OwnConnection | undefined;
   #isStopped = false;
 
-  constructor(options: NotificationsOptions) {
-    this.#options = options;
+  constructor(private readonly options: NotificationsOptions) {
     this.#backoff = new Backoff(options.clock, PAUSES);
   }
 
@@ -90,11 +88,11 @@ export class Notifications<Word extends string> {
   async start(): Promise<void> {
     let connection: OwnConnection | undefined;
     try {
-      connection = await openConnection(this.#options);
+      connection = await openConnection(this.options);
       if (this.#isStopped) return await connection.end();
       this.#connection = connection;
       this.#attach(connection);
-      await connection.query(`LISTEN ${connection.escapeIdentifier(this.#options.channel)}`);
+      await connection.query(`LISTEN ${connection.escapeIdentifier(this.options.channel)}`);
       this.#backoff.reset();
       for (const handler of this.#handlers.values()) handler('');
     } catch (error) {
@@ -116,7 +114,7 @@ export class Notifications<Word extends string> {
     if (this.#isStopped || this.#connection !== connection) return;
     this.#connection = undefined;
     const retryMs = this.#backoff.nextMs();
-    const { log, clock, channel } = this.#options;
+    const { log, clock, channel } = this.options;
     log.warn(
       { channel, retryMs: Math.round(retryMs), ...(error === undefined ? {} : { error: errorText(error) }) },
       'database notifications interrupted; reconnecting',

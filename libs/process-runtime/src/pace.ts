@@ -10,15 +10,13 @@ const MAX_REST_MS = 1_000;
  * three probes each. So they start one at a time, round robin over users of pods, with a pause after each.
  */
 export class ProcessStarts {
-  readonly #clock: Clock;
-  readonly #restRatio: number;
   readonly #admission = new Admission<number>({ capacity: 1 });
 
   /** @param restRatio pause after a start, in multiples of its duration */
-  constructor(clock: Clock, restRatio: number) {
-    this.#clock = clock;
-    this.#restRatio = restRatio;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly restRatio: number,
+  ) {}
 
   /**
    * Runs the step when the queue reaches it, and returns its result.
@@ -28,12 +26,12 @@ export class ProcessStarts {
   async start<T>(uid: number | undefined, step: () => T, left?: AbortSignal): Promise<T> {
     left?.throwIfAborted();
     const place = this.#admission.tryEnter(uid) ?? (await this.#admission.enter(uid, { signal: left }));
-    const beganMs = this.#clock.monotonicMs();
+    const beganMs = this.clock.monotonicMs();
     try {
       return step();
     } finally {
-      const restMs = (this.#clock.monotonicMs() - beganMs) * this.#restRatio;
-      this.#clock.after(Math.min(restMs, MAX_REST_MS), place.release);
+      const restMs = (this.clock.monotonicMs() - beganMs) * this.restRatio;
+      this.clock.after(Math.min(restMs, MAX_REST_MS), place.release);
     }
   }
 }

@@ -163,7 +163,6 @@ export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
  */
 export class Controller {
   readonly name: string;
-  readonly #options: ControllerOptions;
   readonly #queue: WorkQueue;
   readonly #abort = new AbortController();
   /** The message of each key's terminal failure. */
@@ -173,9 +172,8 @@ export class Controller {
   /** Time at which a worker last yielded the event loop. */
   #breathedMs: number;
 
-  constructor(options: ControllerOptions) {
+  constructor(private readonly options: ControllerOptions) {
     this.name = options.name;
-    this.#options = options;
     this.#queue = new WorkQueue(options);
     this.#breathedMs = options.clock.monotonicMs();
   }
@@ -197,14 +195,14 @@ export class Controller {
   /** Starts the workers. Keys may be enqueued before. */
   start(): void {
     if (this.#workers.length > 0) throw new Error(`controller ${this.name} is running already`);
-    this.#workers = Array.from({ length: this.#options.concurrency ?? 4 }, () => this.#work());
+    this.#workers = Array.from({ length: this.options.concurrency ?? 4 }, () => this.#work());
   }
 
   /** Takes no more keys, lets running passes end within `drainMs`, then aborts their signal and waits for them. */
   async stop(drainMs = 5_000): Promise<void> {
     this.#queue.close();
     const reason = new Error(`controller ${this.name} is stopping`);
-    const cancel = this.#options.clock.after(drainMs, () => this.#abort.abort(reason));
+    const cancel = this.options.clock.after(drainMs, () => this.#abort.abort(reason));
     await Promise.all(this.#workers);
     cancel();
   }
@@ -214,12 +212,12 @@ export class Controller {
       const text = await this.#queue.next();
       if (text === undefined) return;
       try {
-        const { around } = this.#options;
+        const { around } = this.options;
         if (around) await around(parseKey(text), () => this.#pass(text));
         else await this.#pass(text);
       } catch (error) {
         // only a hook of the owner can get here; a worker must survive it
-        this.#options.log.error(
+        this.options.log.error(
           { controller: this.name, key: text, err: error },
           'hook of the controller failed',
         );
@@ -235,14 +233,14 @@ export class Controller {
    * timers, requests and the lease.
    */
   async #breathe(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     if (clock.monotonicMs() - this.#breathedMs < LONGEST_TURN_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
     this.#breathedMs = clock.monotonicMs();
   }
 
   async #pass(text: string): Promise<void> {
-    const { reconcile, clock } = this.#options;
+    const { reconcile, clock } = this.options;
     const key = parseKey(text);
     const startedMs = clock.monotonicMs();
     let outcome: PassReport['outcome'];
@@ -259,7 +257,7 @@ export class Controller {
       outcome = failure.kind;
       await this.#fail(text, failure, error);
     }
-    this.#options.onPass?.({ key, outcome, durationMs: clock.monotonicMs() - startedMs });
+    this.options.onPass?.({ key, outcome, durationMs: clock.monotonicMs() - startedMs });
   }
 
   #settle(text: string, result: Result): void {
@@ -270,10 +268,10 @@ export class Controller {
       case 'done':
         return;
       case 'wait':
-        this.#options.log.debug({ controller: this.name, key: text, reason: result.reason }, 'waiting');
-        return this.#queue.addAfter(text, jittered(result.ms, this.#options.random));
+        this.options.log.debug({ controller: this.name, key: text, reason: result.reason }, 'waiting');
+        return this.#queue.addAfter(text, jittered(result.ms, this.options.random));
       case 'after':
-        return this.#queue.addAfter(text, jittered(result.ms, this.#options.random));
+        return this.#queue.addAfter(text, jittered(result.ms, this.options.random));
       default:
         result satisfies never;
     }
@@ -281,7 +279,7 @@ export class Controller {
 
   async #fail(text: string, failure: Failure, error: unknown): Promise<void> {
     if (this.#abort.signal.aborted) return;
-    const { log } = this.#options;
+    const { log } = this.options;
     const fields = { controller: this.name, key: text, reason: failure.reason, problem: failure.message };
     const key = parseKey(text);
     if (failure.kind === 'terminal' || failure.kind === 'waiting') {
@@ -291,14 +289,14 @@ export class Controller {
     switch (failure.kind) {
       case 'terminal':
         this.#queue.forget(text);
-        this.#queue.addAfter(text, jittered(TERMINAL_LOOK_MS, this.#options.random));
+        this.#queue.addAfter(text, jittered(TERMINAL_LOOK_MS, this.options.random));
         if (this.#reported.get(text) === failure.message) return;
         this.#reported.set(text, failure.message);
         log.warn(fields, 'reconcile refused; the object or its surroundings must change');
         break;
       case 'waiting':
         this.#queue.forget(text);
-        this.#queue.addAfter(text, jittered(failure.delayMs, this.#options.random));
+        this.#queue.addAfter(text, jittered(failure.delayMs, this.options.random));
         log.debug(fields, 'waiting');
         break;
       case 'conflict':
@@ -318,14 +316,14 @@ export class Controller {
   }
 
   #isRepeated(text: string): boolean {
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.options.clock.monotonicMs();
     const { sinceMs, times } = this.#failing.get(text) ?? { sinceMs: nowMs, times: 0 };
     this.#failing.set(text, { sinceMs, times: times + 1 });
     return times + 1 >= REPEATED_TIMES || nowMs - sinceMs >= REPEATED_MS;
   }
 
   async #tell(text: string, tell: (reports: PassReports) => void | Promise<void>): Promise<void> {
-    const { log, reports } = this.#options;
+    const { log, reports } = this.options;
     if (!reports) return;
     try {
       await tell(reports);

@@ -1,34 +1,5 @@
 import { Backoff, type BackoffOptions, type Clock } from '#lib/time';
 
-/** A back-off for each key that failed last. */
-class KeyBackoff {
-  readonly #clock: Clock;
-  readonly #options: BackoffOptions;
-  readonly #ofKey = new Map<string, Backoff>();
-
-  constructor(clock: Clock, options: BackoffOptions) {
-    this.#clock = clock;
-    this.#options = options;
-  }
-
-  /** Counts one more failure and answers how long to wait. */
-  nextMs(key: string): number {
-    const backoff = this.#ofKey.get(key) ?? new Backoff(this.#clock, this.#options);
-    this.#ofKey.set(key, backoff);
-    return backoff.nextMs();
-  }
-
-  /** Failures in a row so far. */
-  failures(key: string): number {
-    return this.#ofKey.get(key)?.failures ?? 0;
-  }
-
-  /** The key succeeded: its next failure waits for the first pause again. */
-  forget(key: string): void {
-    this.#ofKey.delete(key);
-  }
-}
-
 interface BucketOptions {
   readonly perSecond: number;
   readonly burst: number;
@@ -40,22 +11,21 @@ interface BucketOptions {
  * burst: a key that fails without end delays the others for that long at most.
  */
 class TokenBucket {
-  readonly #clock: Clock;
-  readonly #options: BucketOptions;
   #tokens: number;
   #at: number;
 
-  constructor(options: BucketOptions, clock: Clock) {
-    this.#options = options;
-    this.#clock = clock;
+  constructor(
+    private readonly options: BucketOptions,
+    private readonly clock: Clock,
+  ) {
     this.#tokens = options.burst;
     this.#at = clock.monotonicMs();
   }
 
   /** Takes a token, on credit if need be, and returns the milliseconds to wait for it. */
   reserve(): number {
-    const { perSecond, burst } = this.#options;
-    const now = this.#clock.monotonicMs();
+    const { perSecond, burst } = this.options;
+    const now = this.clock.monotonicMs();
     const earned = this.#tokens + ((now - this.#at) / 1000) * perSecond;
     this.#tokens = Math.max(-burst, Math.min(burst, earned) - 1);
     this.#at = now;
@@ -212,7 +182,9 @@ interface Delayed {
  */
 export class WorkQueue {
   readonly #clock: Clock;
-  readonly #backoff: KeyBackoff;
+  readonly #backoffOptions: BackoffOptions;
+  /** Back-offs of the keys that failed last. */
+  readonly #backoffs = new Map<string, Backoff>();
   readonly #bucket: TokenBucket;
   readonly #isUrgent: (key: string) => boolean;
   readonly #aside: AsideKeys;
@@ -233,10 +205,10 @@ export class WorkQueue {
     this.#clock = options.clock;
     this.#isUrgent = options.isUrgent ?? (() => false);
     this.#aside = options.aside ?? { has: () => false, most: 0 };
-    this.#backoff = new KeyBackoff(options.clock, {
+    this.#backoffOptions = {
       ...(options.backoff ?? { firstMs: 100, longestMs: 300_000 }),
       ...(options.random ? { random: options.random } : {}),
-    });
+    };
     this.#bucket = new TokenBucket(options.bucket ?? { perSecond: 20, burst: 100 }, options.clock);
   }
 
@@ -250,11 +222,6 @@ export class WorkQueue {
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = [this.#waiting, this.#waitingAside].map(({ oldestSinceMs = nowMs }) => oldestSinceMs);
     return nowMs - Math.min(...sinceMs);
-  }
-
-  /** Keys that will be added later. */
-  get delayed(): number {
-    return this.#delayed.size;
   }
 
   add(key: string): void {
@@ -302,10 +269,12 @@ export class WorkQueue {
   addFailed(key: string, isTransient = false): number {
     const nowMs = this.#clock.monotonicMs();
     const failedMs = this.#failedMs.get(key);
-    if (isTransient && failedMs !== undefined && failedMs < this.#answeredMs) this.#backoff.forget(key);
+    if (isTransient && failedMs !== undefined && failedMs < this.#answeredMs) this.#backoffs.delete(key);
     this.#failedMs.set(key, nowMs);
     const wait = this.#delayed.has(key) ? 0 : this.#bucket.reserve();
-    const pauseMs = this.#backoff.nextMs(key);
+    const backoff = this.#backoffs.get(key) ?? new Backoff(this.#clock, this.#backoffOptions);
+    this.#backoffs.set(key, backoff);
+    const pauseMs = backoff.nextMs();
     const ms = Math.max(isTransient ? Math.min(pauseMs, LONGEST_TRANSIENT_MS) : pauseMs, wait);
     this.addAfter(key, ms);
     return ms;
@@ -313,14 +282,14 @@ export class WorkQueue {
 
   /** Failures of this key in a row. */
   failures(key: string): number {
-    return this.#backoff.failures(key);
+    return this.#backoffs.get(key)?.failures ?? 0;
   }
 
   /** The key was handled: its back-off begins anew. */
   forget(key: string): void {
     this.#answeredMs = this.#clock.monotonicMs();
     this.#failedMs.delete(key);
-    this.#backoff.forget(key);
+    this.#backoffs.delete(key);
   }
 
   /**

@@ -19,4 +19,7 @@ export const EVENT = {
   placeAbandoned: 'PlaceAbandoned',
   outputNotKept: 'OutputNotKept',
   trafficSwitched: 'TrafficSwitched',
+  // Jobs of the platform
+  sealingFailed: 'SealingFailed',
+  setupFailed: 'SetupFailed',
 } as const;

@@ -12,6 +12,8 @@ export const LABEL = {
   sourceExport: 'agentplane.dev/source-export',
   /** Namespace of the resource that an object in the system namespace belongs to. */
   exportNamespace: 'agentplane.dev/export-namespace',
+  /** On the Job of the worker that seals days. */
+  sealing: 'agentplane.dev/sealing',
   /** Number of the attempt. */
   attempt: 'agentplane.dev/attempt',
   workspace: 'agentplane.dev/workspace',

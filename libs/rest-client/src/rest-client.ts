@@ -9,8 +9,8 @@ function tooLong(asked: string): string {
   return `the answer to ${asked} is longer than ${MAX_BYTES} bytes`;
 }
 
-/** An answer's text; undefined when it is longer than 64 MiB. @throws the error of a broken connection */
-async function textOf(response: Response): Promise<string | undefined> {
+/** An answer's bytes; undefined when it is longer than 64 MiB. @throws the error of a broken connection */
+async function bytesOf(response: Response): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
@@ -18,7 +18,7 @@ async function textOf(response: Response): Promise<string | undefined> {
     bytes += chunk.length;
     if (bytes > MAX_BYTES) return undefined;
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 }
 
 /** The pieces of a line whose end has not come; joined once, since each piece would copy all before it. */
@@ -135,7 +135,7 @@ export class RestClient {
 
   /**
    * The answer's JSON, undefined for an empty one; its shape is that of the route in the OpenAPI document.
-   * @param headers with a content type the body is a text that is sent as it is, else it is sent as JSON
+   * @param headers with a content type the body is a text or bytes that are sent as they are, else it is sent as JSON
    * @throws RestError when the request was refused or the answer is not from REST, RestRedirectError,
    * RestUnreachableError
    */
@@ -152,10 +152,12 @@ export class RestClient {
     const response = await this.#fetch(path, {
       method,
       headers: { ...type, ...headers },
-      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : String(body) }),
+      ...(body === undefined
+        ? {}
+        : { body: isJson ? JSON.stringify(body) : (body as FetchRequest['body'] & {}) }),
       signal: AbortSignal.timeout(this.#options.timeoutMs),
     });
-    const text = await this.#textOf(response, asked);
+    const text = (await this.#bytesOf(response, asked)).toString();
     if (!response.ok) throw this.#refusal(response, text, asked);
     const answer = parsed(text, this.#options.parse);
     if (answer === undefined && text !== '')
@@ -164,6 +166,16 @@ export class RestClient {
         `${asked} answered with something other than JSON; give the address of a REST interface`,
       );
     return answer as T;
+  }
+
+  /** An answer as it is. @throws the errors of `request` */
+  async bytes(path: string): Promise<{ readonly type: string; readonly bytes: Buffer }> {
+    const asked = `GET ${path.split('?', 1)[0]} at ${this.#access.url}`;
+    const signal = AbortSignal.timeout(this.#options.timeoutMs);
+    const response = await this.#fetch(path, { headers: {}, signal });
+    const bytes = await this.#bytesOf(response, asked);
+    if (!response.ok) throw this.#refusal(response, bytes.toString(), asked);
+    return { type: response.headers.get('content-type') ?? 'application/octet-stream', bytes };
   }
 
   /**
@@ -183,7 +195,8 @@ export class RestClient {
         headers: { accept: 'application/x-ndjson' },
         signal: stopping.signal,
       });
-      if (!response.ok) throw this.#refusal(response, await this.#textOf(response, asked), asked);
+      if (!response.ok)
+        throw this.#refusal(response, (await this.#bytesOf(response, asked)).toString(), asked);
       const decoder = new TextDecoder();
       let begun = new UnfinishedLine();
       for await (const chunk of response.body ?? []) {
@@ -216,15 +229,15 @@ export class RestClient {
     }
   }
 
-  async #textOf(response: Response, asked: string): Promise<string> {
-    let text: string | undefined;
+  async #bytesOf(response: Response, asked: string): Promise<Buffer> {
+    let bytes: Buffer | undefined;
     try {
-      text = await textOf(response);
+      bytes = await bytesOf(response);
     } catch (error) {
       throw new RestUnreachableError(this.#access.url, error);
     }
-    if (text === undefined) throw new RestError(response.status, tooLong(asked));
-    return text;
+    if (bytes === undefined) throw new RestError(response.status, tooLong(asked));
+    return bytes;
   }
 
   #refusal(response: Response, text: string, asked: string): RestError | RestRedirectError {

@@ -4,11 +4,11 @@ import { Agent, request } from 'node:https';
 import { createSecureContext, getCACertificates } from 'node:tls';
 import { errorText } from '#lib/errors';
 
-/** The part of a request that REST needs; bodies are texts. */
+/** The part of a request that REST needs. */
 export interface FetchRequest {
   readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal: AbortSignal;
 }
 

@@ -20,16 +20,14 @@ export const MAX_WAITING = 1_000;
  * a switch of the Service's selector counts from the next request on.
  */
 export class EndpointChoice {
-  readonly #list: () => readonly Endpoint[];
-  readonly #clock: Clock;
   #next = 0;
   #waiting = 0;
   #look: Promise<readonly Endpoint[]> | undefined;
 
-  constructor(list: () => readonly Endpoint[], clock: Clock) {
-    this.#list = list;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly list: () => readonly Endpoint[],
+    private readonly clock: Clock,
+  ) {}
 
   /** True when the maximum number of requests waits for a pod. */
   get isCrowded(): boolean {
@@ -46,11 +44,11 @@ export class EndpointChoice {
     signal: AbortSignal,
   ): Promise<Endpoint | undefined> {
     if (signal.aborted) return undefined;
-    const found = this.#pick(this.#list(), tried);
+    const found = this.#pick(this.list(), tried);
     if (found || this.isCrowded) return found;
     this.#waiting++;
     try {
-      return await this.#wait(tried, this.#clock.monotonicMs() + patienceMs, signal);
+      return await this.#wait(tried, this.clock.monotonicMs() + patienceMs, signal);
     } finally {
       this.#waiting--;
     }
@@ -61,7 +59,7 @@ export class EndpointChoice {
     deadlineMs: number,
     signal: AbortSignal,
   ): Promise<Endpoint | undefined> {
-    while (this.#clock.monotonicMs() < deadlineMs) {
+    while (this.clock.monotonicMs() < deadlineMs) {
       const endpoints = await this.#nextLook();
       if (signal.aborted) return undefined;
       const found = this.#pick(endpoints, tried);
@@ -72,9 +70,9 @@ export class EndpointChoice {
 
   /** One for all that wait. */
   #nextLook(): Promise<readonly Endpoint[]> {
-    this.#look ??= this.#clock.sleep(LOOK_EVERY_MS).then(() => {
+    this.#look ??= this.clock.sleep(LOOK_EVERY_MS).then(() => {
       this.#look = undefined;
-      return this.#list();
+      return this.list();
     });
     return this.#look;
   }

@@ -44,7 +44,7 @@ export function sleepOf({
   };
 }
 
-const LOOK_EVERY_MS = 25;
+const LOOK_EVERY_MS = 10;
 /** A write that was lost is repeated while a request waits. */
 const ASK_EVERY_MS = 1_000;
 
@@ -93,7 +93,6 @@ function isSuspended({ suspended, wakingSince }: SleepNote): boolean {
  * that waits is its socket and what the first reads brought.
  */
 export class SleepGate {
-  readonly #options: SleepGateOptions;
   readonly #limits: SleepLimits;
   readonly #waiting = new Map<string, number>();
   #count = 0;
@@ -101,20 +100,19 @@ export class SleepGate {
   #askedAtMs = -Infinity;
   #asked: string | undefined;
 
-  constructor(options: SleepGateOptions) {
-    this.#options = options;
+  constructor(private readonly options: SleepGateOptions) {
     this.#limits = options.limits ?? SLEEP_LIMITS;
   }
 
   /** True when its deployment sleeps, which a request would end. */
   get isShut(): boolean {
-    const note = this.#options.note();
+    const note = this.options.note();
     return note !== undefined && !isSuspended(note);
   }
 
   /** Waits until the requests of the Service go to its pods; answers why they do not, in the end. */
   async pass(request: IncomingMessage, signal: AbortSignal): Promise<Refusal | undefined> {
-    const note = this.#options.note();
+    const note = this.options.note();
     if (!note) return undefined;
     if (isSuspended(note)) return SUSPENDED;
     const caller = callerOf(request);
@@ -138,7 +136,7 @@ export class SleepGate {
   }
 
   async #wait(first: SleepNote, signal: AbortSignal): Promise<Refusal | undefined> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const untilMs = clock.monotonicMs() + this.#limits.waitMs;
     let note: SleepNote | undefined = first;
     while (note && !signal.aborted) {
@@ -162,18 +160,18 @@ export class SleepGate {
   /** Once for all that wait, and again while nothing comes of it. */
   #ask(note: SleepNote): void {
     if (note.wakingSince !== undefined) return;
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.options.clock.monotonicMs();
     if (this.#asked === note.since && nowMs - this.#askedAtMs < ASK_EVERY_MS) return;
     this.#asked = note.since;
     this.#askedAtMs = nowMs;
-    void this.#options.wake(note);
+    void this.options.wake(note);
   }
 
   /** One look for all that wait: the note may be large, since any editor of the Service can write it. */
   #nextLook(): Promise<SleepNote | undefined> {
-    this.#look ??= this.#options.clock.sleep(LOOK_EVERY_MS).then(() => {
+    this.#look ??= this.options.clock.sleep(LOOK_EVERY_MS).then(() => {
       this.#look = undefined;
-      return this.#options.note();
+      return this.options.note();
     });
     return this.#look;
   }

@@ -1,10 +1,6 @@
-import type { LabelRules, MetricDefinition } from './metric-definition.js';
+import { EXPORT_METRICS, WORK_SECONDS } from './export-metrics.js';
+import { catalogue } from './metric-definition.js';
 import { PROGRAMS, type Program } from './program.js';
-
-/** Checks each entry without widening its labels. */
-function catalogue<const C extends Readonly<Record<string, MetricDefinition<LabelRules>>>>(entries: C): C {
-  return entries;
-}
 
 const RECONCILERS: readonly Program[] = ['controller', 'listener', 'embedded'];
 const CONTROLLER = { about: 'name of the controller', max: 40 } as const;
@@ -12,7 +8,6 @@ const STATUS_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 /** Bounds from a cache hit to a request that waits for a graph. */
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60] as const;
-const WORK_SECONDS = [0.01, 0.1, 1, 10, 60, 600, 3600] as const;
 
 /**
  * Every metric of the platform, once. `docs/reference/metrics.md` is generated from it, the accessors of
@@ -269,71 +264,7 @@ export const METRICS = catalogue({
     programs: ['api'],
   },
 
-  exportRows: {
-    kind: 'counter',
-    name: 'agentplane_export_rows_total',
-    help: 'Rows of export runs that completed.',
-    labels: {},
-    programs: ['controller'],
-  },
-  exportBytes: {
-    kind: 'counter',
-    name: 'agentplane_export_bytes_total',
-    help: 'Bytes of the files of export runs that completed.',
-    labels: {},
-    programs: ['controller'],
-  },
-  exportAttemptRows: {
-    kind: 'counter',
-    name: 'agentplane_export_attempt_rows_total',
-    help: 'Rows in files that this attempt at an export run finished, whatever becomes of the run.',
-    labels: {},
-    programs: ['export-worker'],
-  },
-  exportAttemptBytes: {
-    kind: 'counter',
-    name: 'agentplane_export_attempt_bytes_total',
-    help: 'Bytes of files that this attempt at an export run finished, whatever becomes of the run.',
-    labels: {},
-    programs: ['export-worker'],
-  },
-  exportFileDuration: {
-    kind: 'histogram',
-    name: 'agentplane_export_file_duration_seconds',
-    help: 'Time to read, encode and upload one file.',
-    labels: {},
-    buckets: WORK_SECONDS,
-    programs: ['export-worker'],
-  },
-  exportAttempts: {
-    kind: 'counter',
-    name: 'agentplane_export_attempts_total',
-    help: 'Attempts at export runs that were started: the first of a run, and its retries.',
-    labels: { kind: ['first', 'retry'] },
-    programs: ['controller'],
-  },
-  exportRuns: {
-    kind: 'counter',
-    name: 'agentplane_export_runs_total',
-    help: 'Export runs that ended, by outcome.',
-    labels: { outcome: ['completed', 'failed'] },
-    programs: ['controller'],
-  },
-  exportWebhookCalls: {
-    kind: 'counter',
-    name: 'agentplane_export_webhook_calls_total',
-    help: 'Calls of webhooks of ended exports, by outcome: `again` is followed by another attempt, `failed` is not.',
-    labels: { outcome: ['delivered', 'again', 'failed'] },
-    programs: ['controller'],
-  },
-  exportLag: {
-    kind: 'gauge',
-    name: 'agentplane_export_lag_seconds',
-    help: 'Age of the oldest export run that has not ended; 0 when all have.',
-    labels: {},
-    merge: 'max',
-    programs: ['controller'],
-  },
+  ...EXPORT_METRICS,
 
   kubeRequests: {
     kind: 'counter',
@@ -384,6 +315,14 @@ export const METRICS = catalogue({
     labels: { phase: ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'] },
     merge: 'sum',
     programs: ['embedded'],
+  },
+  wakeDuration: {
+    kind: 'histogram',
+    name: 'agentplane_wake_seconds',
+    help: 'Time from what woke a sleeping deployment until all of its pods were ready.',
+    labels: {},
+    buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60],
+    programs: ['listener'],
   },
   nodeSpares: {
     kind: 'gauge',

@@ -46,3 +46,10 @@ export interface HistogramDefinition<L extends LabelRules = LabelRules> extends 
 
 export type MetricDefinition<L extends LabelRules = LabelRules> =
   CounterDefinition<L> | GaugeDefinition<L> | HistogramDefinition<L>;
+
+/** Checks each entry without widening its labels. */
+export function catalogue<const C extends Readonly<Record<string, MetricDefinition<LabelRules>>>>(
+  entries: C,
+): C {
+  return entries;
+}

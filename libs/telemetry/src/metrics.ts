@@ -17,11 +17,9 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 /** Holds the labels of one metric to their rules at run time: a value from outside must never make a new series. */
 export class LabelGuard {
   readonly names: readonly string[];
-  readonly #rules: LabelRules;
   readonly #seen = new Map<string, Set<string>>();
 
-  constructor(rules: LabelRules) {
-    this.#rules = rules;
+  constructor(private readonly rules: LabelRules) {
     this.names = Object.keys(rules);
   }
 
@@ -31,7 +29,7 @@ export class LabelGuard {
   }
 
   #allowed(name: string, value: string): string {
-    const rule = this.#rules[name];
+    const rule = this.rules[name];
     if (rule === undefined || !('max' in rule)) return value;
     let seen = this.#seen.get(name);
     if (!seen) this.#seen.set(name, (seen = new Set()));

@@ -118,9 +118,8 @@ class RealApiServer implements TestApiServer {
     const child = spawn(
       join(BIN, name),
       flags.map(([flag, value]) => `--${flag}=${value}`),
-      {
-        stdio: ['ignore', log, log],
-      },
+      // it lives for a file: its collector is worth starting only where memory grows
+      { stdio: ['ignore', log, log], env: { ...process.env, GOGC: 'off', GOMEMLIMIT: '700MiB' } },
     );
     this.#processes.set(name, child);
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openPool, type Pool, type Queryable } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { limitedRead, limitedReadOfAll } from './limited-read.js';
+import { limitedRead, withinAll } from './limited-read.js';
 
 describe('a read with a limit', () => {
   let pool: Pool;
@@ -25,7 +25,8 @@ describe('a read with a limit', () => {
   });
 
   it('counts all statements together where that is asked for', async () => {
-    await expect(limitedReadOfAll(pool, twice, LIMIT)).rejects.toMatchObject({
+    const together = limitedRead(pool, (db) => twice(withinAll(db, LIMIT)), LIMIT);
+    await expect(together).rejects.toMatchObject({
       code: 'bad_request',
       message: 'Reading it took longer than 1 s: ask for less',
     });

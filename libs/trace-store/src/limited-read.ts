@@ -47,6 +47,8 @@ export interface ReadLimit {
   readonly limitMs?: number;
   /** True when all of its statements read one snapshot. */
   readonly isOneMoment?: boolean;
+  /** True when it begins as one that may change rows, and ends that itself. */
+  readonly mayChange?: boolean;
 }
 
 /** Remainder of a limit since the transaction began; a millisecond at least, since 0 would mean no limit. */
@@ -54,24 +56,19 @@ const LEFT = `SELECT set_config('statement_timeout',
   greatest(1, $1 - extract(epoch FROM clock_timestamp() - transaction_timestamp()) * 1000)::int::text, true)`;
 
 /**
- * The same with one limit for all statements together: for a read of many, or of a number that depends on the
- * stored data.
- * @throws PublicError bad_request when they take too long
+ * A connection whose statements share the limit of time of its transaction: for a read of many, or of a number that depends
+ * on the stored data.
  */
-export function limitedReadOfAll<T>(
-  pool: Pool,
-  read: (db: Queryable) => Promise<T>,
-  limit: ReadLimit,
-): Promise<T> {
-  const { limitMs = DEFAULT_LIMIT_MS } = limit;
-  const within = (db: Connection): Queryable =>
-    ({
-      async query(...statement: Parameters<Queryable['query']>) {
-        await db.query(LEFT, [limitMs]);
-        return db.query(...statement);
-      },
-    }) as Queryable;
-  return limitedRead(pool, (db) => read(within(db)), limit);
+export function withinAll(
+  db: Connection,
+  { limitMs = DEFAULT_LIMIT_MS }: Pick<ReadLimit, 'limitMs'>,
+): Queryable {
+  return {
+    async query(...statement: Parameters<Queryable['query']>) {
+      await db.query(LEFT, [limitMs]);
+      return db.query(...statement);
+    },
+  } as Queryable;
 }
 
 /**
@@ -81,10 +78,10 @@ export function limitedReadOfAll<T>(
 export async function limitedRead<T>(
   pool: Pool,
   read: (db: Connection) => Promise<T>,
-  { what, advice, limitMs = DEFAULT_LIMIT_MS, isOneMoment = false }: ReadLimit,
+  { what, advice, limitMs = DEFAULT_LIMIT_MS, isOneMoment = false, mayChange = false }: ReadLimit,
 ): Promise<T> {
   try {
-    return await inLimitedTransaction(pool, { limitMs, isOneMoment }, read);
+    return await inLimitedTransaction(pool, { limitMs, isOneMoment, mayChange }, read);
   } catch (error) {
     if (!(error instanceof TimeLimitError)) throw error;
     throw new PublicError('bad_request', `${what} took longer than ${limitMs / 1_000} s: ${advice}`, [], {

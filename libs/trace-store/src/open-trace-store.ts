@@ -5,6 +5,7 @@ import { AttachmentTable } from './attachment/attachment-table.js';
 import { SourceArchiveTable } from './attachment/source-archives.js';
 import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
+import { loadControlSchema } from './control-schema.js';
 import { ControlTables } from './control/control-tables.js';
 import { DatasetTable, removeMarkedDatasets } from './dataset/dataset-table.js';
 import { DatasetVersionTable } from './dataset/dataset-version-table.js';
@@ -15,13 +16,20 @@ import { countLate, countRows } from './export/count-rows.js';
 import { FeedbackConfigTable } from './feedback/feedback-config-table.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
 import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
+import { SealedLoader } from './lake/sealed-loader.js';
+import { SegmentReader } from './lake/segment-reader.js';
 import { observedIngest } from './ingestion/ingest-request.js';
 import { type IngestProblems, IngestProblemTable, RefusalLine } from './problem/ingest-problem-table.js';
 import { readRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
-import { PriceApplicationTable } from './repricing/price-application-table.js';
-import { readRetention, type Retention, setRetention } from './retention/retention-table.js';
-import { ProjectTiers, upgradeTrace } from './retention/project-tiers.js';
+import { PriceApplicationTable, Repricing } from './repricing/repricing.js';
+import {
+  ProjectTiers,
+  readRetention,
+  type Retention,
+  setRetention,
+  upgradeTrace,
+} from './retention/retention-table.js';
 import { type Statistics, statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
 import { readThreads } from './thread/read-threads.js';
 import type { Threads } from './thread/find-threads.js';
@@ -33,19 +41,21 @@ import { ExportProgressTable, tidyFences } from './export/export-progress-table.
 import { Ingestion } from './ingestion/ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
 import { AT_ONCE, inTurns, type InTurns, queriesInTurns, readsOfRequests, TenantRounds } from './in-turns.js';
-import { loadControlSchema } from './control-schema.js';
+import { estimatePostgres } from './sealing/estimate-postgres.js';
+import { hasSealedDays } from './sealing/lake-segments.js';
+import { DaySealer } from './sealing/sealer.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
 import { readOpenDatabases } from './open-databases.js';
 import { readTenantUse } from './tenant-use.js';
 import { RunRemover } from './run/remove-runs.js';
 import { dropAndNoteOverdue } from './ingestion/early-updates.js';
+import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { BUILT_IN_PRICES } from './price/price-lists.js';
 import { PriceTable } from './price/price-table.js';
 import { RunPricing } from './price/run-pricing.js';
 import { PromptCommitTable } from './prompt/prompt-commit-table.js';
 import { PromptTable } from './prompt/prompt-table.js';
-import { Repricing } from './repricing/repricing.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
 import { ShareTable } from './share/share-table.js';
@@ -53,8 +63,8 @@ import { eachStep } from './limited-read.js';
 import { Folding, foldStatistics } from './statistics/fold-statistics.js';
 import { RevisionArchiveTable } from './revision/revision-archive-table.js';
 import { Removals } from './removal/removals.js';
+import { TenantRemoval, type TenantRemovals } from './removal/tenant-removal.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
-import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
@@ -76,7 +86,9 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const pool = openPool({ ...connections, maxConnections: poolSize });
   const keyPool = openPool({ ...connections, maxConnections: KEY_CONNECTIONS });
   const control = new ControlTables(pool, loadControlSchema);
-  const payloads = new PostgresPayloadStore();
+  const segments = options.lake && new SegmentReader(options.lake);
+  const payloads = new PostgresPayloadStore(segments);
+  const sealed = segments && new SealedLoader(segments);
   const projects = new ProjectTable(control, pool, {
     max: options.maxProjects,
     observer: {
@@ -130,15 +142,17 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     runs: inTurns<TraceStore['runs']>(
       {
         get: (tenantId, id, given) => readRun(pool, payloads, { tenantId, id, ...given }),
-        search: (tenantId, search, page) => searchRuns(pool, payloads, { tenantId, search, page }, { clock }),
+        search: (tenantId, search, page) =>
+          searchRuns(pool, payloads, { tenantId, search, page }, { clock, sealed }),
       },
       reads,
     ),
-    ...summaries(pool, reads),
+    ...summaries(pool, reads, sealed),
     erasures: inTurns<Erasures>(
       { erase: (tenantId, ...given) => removals.eraser.erase(tenantId, ...given) },
       turns,
     ),
+    tenants: inTurns<TenantRemovals>(new TenantRemoval(pool, () => removals.begin()), turns),
     attachments: inTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns, {
       takeUnused: AT_ONCE,
       forget: AT_ONCE,
@@ -169,7 +183,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     exportProgress: new ExportProgressTable(queriesInTurns(pool, reads), pool),
     exportArchive: inTurns(new ExportArchiveTable(pool), turns),
     revisionArchive: inTurns(new RevisionArchiveTable(pool), turns),
-    exportSource: new PostgresExportSource(pool, payloads),
+    exportSource: new PostgresExportSource(pool, payloads, undefined, undefined, sealed),
+    lake: options.lake && new DaySealer({ pool, payloads, options: options.lake, log, clock }),
     tidy: () =>
       eachStep([
         () => ingestion.settleMissed(),
@@ -192,6 +207,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       await control.close();
       await keyPool.end();
       await pool.end();
+      options.lake?.store.close();
     },
   };
 }
@@ -247,36 +263,46 @@ function datasets(
   };
 }
 
-function summaries(pool: Pool, reads: InTurns): Pick<TraceStore, 'statistics' | 'exportCounts' | 'threads'> {
+function summaries(
+  pool: Pool,
+  reads: InTurns,
+  sealed: SealedLoader | undefined,
+): Pick<TraceStore, 'statistics' | 'exportCounts' | 'threads'> {
   return {
     statistics: inTurns<Statistics>(
       {
-        ofRuns: (tenantId, search) => statisticsOfRuns(pool, tenantId, search),
+        ofRuns: (tenantId, search) => statisticsOfRuns(pool, tenantId, search, sealed),
         ofProjects: (tenantId, ...given) => statisticsOfProjects(pool, tenantId, ...given),
       },
       reads,
     ),
     exportCounts: {
-      count: (window) => reads.run(window.tenantId, () => countRows(pool, window)),
-      countLate: (windows) => reads.run(windows[0]?.tenantId ?? '', () => countLate(pool, windows)),
+      count: (window) => reads.run(window.tenantId, () => countRows(pool, window, undefined, sealed)),
+      countLate: (windows) =>
+        reads.run(windows[0]?.tenantId ?? '', () => countLate(pool, windows, undefined, sealed)),
     },
-    threads: inTurns<Threads>({ list: (tenantId, ...given) => readThreads(pool, tenantId, ...given) }, reads),
+    threads: inTurns<Threads>(
+      { list: (tenantId, search, page) => readThreads(pool, tenantId, search, page, sealed) },
+      reads,
+    ),
   };
 }
 
-function connectionsOf({ uri, log, program }: TraceStoreOptions) {
+function connectionsOf({ uri, log, program, answerMs }: TraceStoreOptions) {
   const settings = { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' };
-  return { uri, applicationName: sessionName(program), settings, log };
+  return { uri, applicationName: sessionName(program), settings, log, answerMs };
 }
 
 function plainReads(
   pool: Pool,
   reads: InTurns,
   options: TraceStoreOptions,
-): Pick<TraceStore, 'openDatabases' | 'databaseTime' | 'use'> {
+): Pick<TraceStore, 'openDatabases' | 'databaseTime' | 'use' | 'estimatePostgres' | 'hasSealedDays'> {
   return {
     openDatabases: () => readOpenDatabases(pool),
+    hasSealedDays: () => hasSealedDays(pool),
     databaseTime: () => readTime(pool),
+    estimatePostgres: (tenantId, days) => reads.run(tenantId, () => estimatePostgres(pool, days)),
     use: (tenantId) => reads.run(tenantId, () => readTenantUse(pool, tenantId, options)),
   };
 }

@@ -1,28 +1,34 @@
-import type { Attachments } from './attachment/attachments.js';
+import type { Attachments } from './attachment/attachment-table.js';
 import type { SourceArchives } from './attachment/source-archives.js';
 import type { IngestResult } from './ingestion/ingest-request.js';
-import type { PriceApplications } from './repricing/price-application-table.js';
-import type { ModelPrice, ModelPrices } from './price/model-price.js';
-import type { PromptCommits, Prompts } from './prompt/prompt.js';
+import type { PriceApplications } from './repricing/repricing.js';
+import type { ModelPrice } from './price/model-price.js';
+import type { ModelPrices } from './price/price-table.js';
+import type { Lake, LakeDay, LakeOptions } from './sealing/lake.js';
+import type { Prompts } from './prompt/prompt-table.js';
+import type { PromptCommits } from './prompt/prompt-commit-table.js';
 import type { IngestProblems } from './problem/ingest-problem-table.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ApiKeys } from './key/api-key-table.js';
 import type { ExportArchive } from './export/export-archive-table.js';
 import type { ExportCounts, ExportSource } from './export/export-source.js';
-import type { ExportProgress } from './export/export-progress.js';
-import type { Feedbacks } from './feedback/feedback.js';
-import type { Datasets, DatasetVersions, Examples } from './dataset/dataset.js';
+import type { ExportProgress } from './export/export-progress-table.js';
+import type { Feedbacks } from './feedback/feedback-table.js';
+import type { Examples } from './dataset/example-table.js';
+import type { DatasetVersions } from './dataset/dataset-version-table.js';
+import type { Datasets } from './dataset/dataset-table.js';
 import type { FeedbackConfigs } from './feedback/feedback-config-table.js';
 import type { FeedbackTokens } from './feedback/feedback-token-table.js';
 import type { Erasures } from './erasure/trace-eraser.js';
-import type { Projects } from './project/project.js';
+import type { Projects } from './project/project-table.js';
 import type { RevisionArchive } from './revision/revision-archive-table.js';
 import type { Retention } from './retention/retention-table.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
 import type { Shares } from './share/share-table.js';
 import type { StoredRun } from './run/stored-run.js';
+import type { TenantRemovals } from './removal/tenant-removal.js';
 import type { TenantUse } from './tenant-use.js';
 import type { Statistics } from './summary/read-statistics.js';
 import type { Threads } from './thread/find-threads.js';
@@ -38,6 +44,8 @@ export interface TraceStoreOptions {
    * demand and closed when idle.
    */
   readonly poolSize?: number;
+  /** Milliseconds after which statements fail while the server answers nothing; see `PoolOptions`. */
+  readonly answerMs?: number;
   /** Limits of each tenant's waiting updates; see `WaitingRoom`. */
   readonly waiting?: WaitingRoom;
   /**
@@ -60,6 +68,8 @@ export interface TraceStoreOptions {
   readonly maxAttachmentBytes?: number;
   /** Prices that replace those of the platform. */
   readonly modelPrices?: readonly ModelPrice[] | undefined;
+  /** Store and times of sealing days that no longer change; absent: they stay in Postgres. */
+  readonly lake?: LakeOptions | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -102,6 +112,7 @@ export interface TraceStore {
   readonly threads: Threads;
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
+  readonly tenants: TenantRemovals;
   readonly attachments: Attachments;
   readonly sourceArchives: SourceArchives;
   readonly datasets: Datasets;
@@ -121,6 +132,12 @@ export interface TraceStore {
   readonly exportArchive: ExportArchive;
   readonly exportSource: ExportSource;
   readonly revisionArchive: RevisionArchive;
+  /** Days that are sealed; undefined without the option `lake`. */
+  readonly lake: Lake | undefined;
+  /** True when payloads of some days are in files, whether or not this store was opened with them. */
+  hasSealedDays(): Promise<boolean>;
+  /** Estimates of the bytes that Postgres holds of the payloads of days; one for each, in their order. */
+  estimatePostgres(tenantId: string, days: readonly LakeDay[]): Promise<readonly number[]>;
   /** Drops updates and attachments that waited too long for their runs, and completes deletions: those that were interrupted, rows of deleted projects, expired runs. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
   /** Databases of the platform that every role of the server may connect to, by name. */

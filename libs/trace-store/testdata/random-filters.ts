@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { FilterablePair, FilterableRun } from '#lib/filter-language';
 import { parseInstant } from '#lib/time';
+import type { FilterablePair, FilterableRun } from '../../../test/support/evaluate-filter.js';
 import { scalarPairs } from '../src/ingestion/scalar-pairs.js';
 
 const FIRST = parseInstant('2026-01-01T00:00:00Z', { zone: 'required' }) ?? 0n;

@@ -26,6 +26,7 @@ const RULES: readonly RegExp[] = [
     `EXISTS \\(SELECT FROM run_payloads p WHERE ${OF_RUN('p', `p\\.start_time = ${PLACE}\\.start_time AND p\\.id = ${PLACE}\\.id AND p\\.trace_id = ${PLACE}\\.trace_id`)} AND C(?: OFFSET 0)?\\)`,
     'g',
   ),
+  /EXISTS \(SELECT FROM pg_temp\.sealed_payloads p WHERE p\.segment = [rt]\.segment AND p\.ordinal = [rt]\.ordinal AND C(?: OFFSET 0)?\)/g,
   new RegExp(
     `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = 1)? AND C(?: OFFSET 0)?\\)`,
     'g',

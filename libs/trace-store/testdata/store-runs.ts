@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { FilterableRun } from '#lib/filter-language';
 import type { Queryable } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
+import type { FilterableRun } from '../../../test/support/evaluate-filter.js';
 
 const time = (instant: Instant | undefined) => (instant === undefined ? null : formatInstant(instant));
 

@@ -21,19 +21,17 @@ const KEPT_MS = 60_000;
 
 /** The kinds that the API server serves, asked at most once a minute, or after `forget`. */
 export class Discovery {
-  readonly #client: KubeClient;
-  readonly #clock: Clock;
   #known: { readonly resources: Promise<readonly DiscoveredResource[]>; readonly atMs: number } | undefined;
 
-  constructor(client: KubeClient, clock: Clock) {
-    this.#client = client;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly clock: Clock,
+  ) {}
 
   resources(): Promise<readonly DiscoveredResource[]> {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     if (this.#known && nowMs - this.#known.atMs < KEPT_MS) return this.#known.resources;
-    const resources = discoverResources(this.#client);
+    const resources = discoverResources(this.client);
     this.#known = { resources, atMs: nowMs };
     resources.catch(() => this.forget());
     return resources;

@@ -65,22 +65,18 @@ function ownerOf<T extends KubeObject>(child: KubeObject, candidates: readonly T
 }
 
 class Rollouts {
-  readonly #context: ClusterContext;
-
-  constructor(context: ClusterContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: ClusterContext) {}
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { informers, client, clock } = this.#context;
+    const { informers, client, clock } = this.context;
     const found = informers.of(DEPLOYMENTS).find(key);
     if (!found) return done();
     const { sets: observed, oldPods } = await this.#observe(found);
-    const { deployment, sets } = await this.#syncRevision(found, observed);
-    const decision = decideRollout(deployment, sets, oldPods);
+    const decision = decideRollout(found, observed, oldPods);
+    const { deployment, sets } = await this.#syncRevision(found, observed, decision);
     const news = await this.#perform(deployment, sets, decision);
     const status = summarizeDeployment(deployment, sets, news, clock.now());
-    await replaceStatus(client, this.#context.informers.of(DEPLOYMENTS), deployment, status);
+    await replaceStatus(client, this.context.informers.of(DEPLOYMENTS), deployment, status);
     if (news?.kind === 'create-failed' || news?.kind === 'name-taken') throw new Error(news.message);
     const deadlineMs = progressDeadlineMs(deployment, status);
     return deadlineMs === undefined
@@ -89,7 +85,7 @@ class Rollouts {
   }
 
   async #observe(deployment: Deployment): Promise<{ sets: DeploymentSets; oldPods: readonly Pod[] }> {
-    const { informers, client } = this.#context;
+    const { informers, client } = this.context;
     const candidates = informers.of(REPLICA_SETS).list(deployment.metadata.namespace);
     const claim = { owner: deployment, ownerRef: DEPLOYMENTS, selector: deployment.spec.selector };
     const sets = sortSets(deployment, await performClaim(client, REPLICA_SETS, claim, candidates));
@@ -97,21 +93,26 @@ class Rollouts {
     return { sets, oldPods };
   }
 
-  /** The current set carries the highest revision and the deployment's annotations; the deployment shows its number. */
+  /**
+   * The current set carries the highest revision and the deployment's annotations; the deployment shows its number. A set
+   * that is scaled in this pass gets them with its size, in one write.
+   */
   async #syncRevision(
     deployment: Deployment,
     sets: DeploymentSets,
+    decision: RolloutDecision,
   ): Promise<{ deployment: Deployment; sets: DeploymentSets }> {
     const { current, old } = sets;
     if (!current || deployment.metadata.deletionTimestamp !== undefined) return { deployment, sets };
-    const { client } = this.#context;
+    const { client } = this.context;
     let marked = current;
-    const revision = Math.max(latestRevision(old) + 1, revisionOf(current));
+    const revision = currentRevision(sets);
     const annotations = currentSetAnnotations(deployment, current, revision, maxReplicas(deployment));
+    const isScaled = decision.kind === 'scale' && decision.scalings.some(({ set }) => set === current);
     // the numbers for proportional scaling are written by scaling alone: they are how a change of replicas is noticed
     const shown = Object.entries(annotations).filter(([name]) => !name.endsWith('-replicas'));
     const isKnown = shown.every(([name, value]) => current.metadata.annotations?.[name] === value);
-    if (!isKnown) {
+    if (!isKnown && !isScaled) {
       const { resourceVersion } = current.metadata;
       marked = await client.merge(REPLICA_SETS, keyOf(current), {
         metadata: {
@@ -132,7 +133,7 @@ class Rollouts {
    * new generation.
    */
   async #number(deployment: Deployment, revision: string): Promise<Deployment> {
-    const { client } = this.#context;
+    const { client } = this.context;
     const patch = { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } };
     const numbered = await client.mergeStatus(DEPLOYMENTS, keyOf(deployment), patch);
     if (numbered.metadata.annotations?.[REVISION_ANNOTATION] === revision) return numbered;
@@ -150,12 +151,12 @@ class Rollouts {
       case 'create':
         return await this.#create(deployment, sets, decision.replicas);
       case 'scale':
-        for (const scaling of decision.scalings) await this.#scale(deployment, scaling);
+        for (const scaling of decision.scalings) await this.#scale(deployment, sets, scaling);
         return undefined;
       case 'clean-up':
         for (const set of decision.sets) {
           const { uid } = set.metadata;
-          await this.#context.client.delete(REPLICA_SETS, keyOf(set), uid === undefined ? {} : { uid });
+          await this.context.client.delete(REPLICA_SETS, keyOf(set), uid === undefined ? {} : { uid });
         }
         return undefined;
       default:
@@ -165,7 +166,7 @@ class Rollouts {
   }
 
   async #create(deployment: Deployment, { old }: DeploymentSets, replicas: number): Promise<RolloutNews> {
-    const { client, events } = this.#context;
+    const { client, events } = this.context;
     const draft = setOfDeployment(deployment, latestRevision(old) + 1, replicas);
     const { name } = draft.metadata;
     const key = { ...keyOf(deployment), name };
@@ -191,18 +192,20 @@ class Rollouts {
     return { kind: 'created', setName: name };
   }
 
-  async #scale(deployment: Deployment, { set, replicas }: Scaling): Promise<void> {
+  async #scale(deployment: Deployment, sets: DeploymentSets, { set, replicas }: Scaling): Promise<void> {
     const before = set.spec.replicas ?? 1;
     const { resourceVersion } = set.metadata;
-    const wanted = currentSetAnnotations(deployment, set, 0, maxReplicas(deployment));
+    const isCurrent = set === sets.current;
+    const revision = isCurrent ? currentRevision(sets) : 0;
+    const wanted = currentSetAnnotations(deployment, set, revision, maxReplicas(deployment));
     const annotations = Object.fromEntries(
-      Object.entries(wanted).filter(([name]) => name.endsWith('-replicas')),
+      Object.entries(wanted).filter(([name]) => isCurrent || name.endsWith('-replicas')),
     );
     const isAnnotated = Object.entries(annotations).every(
       ([name, value]) => set.metadata.annotations?.[name] === value,
     );
     if (before === replicas && isAnnotated) return;
-    await this.#context.client.merge(REPLICA_SETS, keyOf(set), {
+    await this.context.client.merge(REPLICA_SETS, keyOf(set), {
       metadata: { ...(resourceVersion === undefined ? {} : { resourceVersion }), annotations },
       spec: { replicas },
     });
@@ -211,12 +214,17 @@ class Rollouts {
 
   #recordScaling(deployment: Deployment, setName: string, from: number, to: number): void {
     const message = `Scaled ${to > from ? 'up' : 'down'} replica set ${setName} from ${from} to ${to}`;
-    this.#context.events.record(DEPLOYMENTS, deployment, {
+    this.context.events.record(DEPLOYMENTS, deployment, {
       type: 'Normal',
       reason: 'ScalingReplicaSet',
       message,
     });
   }
+}
+
+/** Number of the current set: one that becomes current again is newer than all others. */
+function currentRevision({ current, old }: DeploymentSets): number {
+  return Math.max(latestRevision(old) + 1, current ? revisionOf(current) : 0);
 }
 
 function maxReplicas(deployment: Deployment): number {

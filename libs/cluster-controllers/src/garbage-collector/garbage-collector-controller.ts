@@ -1,3 +1,4 @@
+import { unless } from '#lib/errors';
 import { isNotFound, type Change, type ControllerSpec, type DiscoveredResource } from '#lib/kube';
 import { after, done, hasFinalizer, wait, type Result } from '#lib/reconcile';
 import {
@@ -52,16 +53,15 @@ export function garbageCollectorController(context: ClusterContext, discovery: D
 }
 
 class GarbageCollector {
-  readonly #context: ClusterContext;
-  readonly #discovery: Discovery;
   readonly #graph = new OwnershipGraph();
   readonly #followed = new Map<string, { readonly ref: ResourceRef; readonly end: () => void }>();
   readonly #owners: OwnerLookup;
   #enqueue: (key: ObjectKey) => void = () => undefined;
 
-  constructor(context: ClusterContext, discovery: Discovery) {
-    this.#context = context;
-    this.#discovery = discovery;
+  constructor(
+    private readonly context: ClusterContext,
+    private readonly discovery: Discovery,
+  ) {
     this.#owners = new OwnerLookup(context.client, discovery, this.#graph);
   }
 
@@ -86,7 +86,7 @@ class GarbageCollector {
   /** New kinds are followed, kinds that are no more are forgotten. */
   async #followKinds(): Promise<Result> {
     const served = new Map<string, DiscoveredResource>();
-    for (const resource of await this.#discovery.resources()) {
+    for (const resource of await this.discovery.resources()) {
       const { verbs } = resource;
       const isCollectable = ['list', 'watch', 'delete'].every((verb) => verbs.includes(verb));
       if (isCollectable && !LEFT_OUT.has(idOf(resource))) served.set(idOf(resource), resource);
@@ -95,11 +95,11 @@ class GarbageCollector {
       if (served.has(id)) continue;
       end();
       this.#followed.delete(id);
-      await this.#context.informers.drop(ref, METADATA);
+      await this.context.informers.drop(ref, METADATA);
     }
     for (const [id, ref] of served) {
       if (this.#followed.has(id)) continue;
-      const informer = this.#context.informers.of<KubeObject>(ref, METADATA);
+      const informer = this.context.informers.of<KubeObject>(ref, METADATA);
       informer.start();
       this.#followed.set(id, { ref, end: informer.on((change) => this.#see(ref, change)) });
     }
@@ -130,12 +130,12 @@ class GarbageCollector {
   /** Deciding that something has no dependents takes all of them: every kind must have been listed once. */
   #isComplete(): boolean {
     return [...this.#followed.values()].every(
-      ({ ref }) => this.#context.informers.of(ref, METADATA).hasSynced,
+      ({ ref }) => this.context.informers.of(ref, METADATA).hasSynced,
     );
   }
 
   async #collect(item: GraphItem): Promise<Result> {
-    const { client } = this.#context;
+    const { client } = this.context;
     const { uid = '', resourceVersion = '', finalizers = [] } = item.object.metadata;
     const owners = await this.#owners.ownersOf(item);
     if (!owners) return after(0);
@@ -203,13 +203,8 @@ class GarbageCollector {
 
   async #patch(item: GraphItem, metadata: object): Promise<void> {
     const { uid, resourceVersion } = item.object.metadata;
-    try {
-      await this.#context.client.merge(item.ref, keyOf(item.object), {
-        metadata: { uid, resourceVersion, ...metadata },
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const change = { metadata: { uid, resourceVersion, ...metadata } };
+    await this.context.client.merge(item.ref, keyOf(item.object), change).catch(unless(isNotFound));
   }
 
   #enqueueUid(uid: string): void {

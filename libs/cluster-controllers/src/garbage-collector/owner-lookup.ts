@@ -95,18 +95,15 @@ const LOOKUPS_IN_A_PASS = 50;
 
 /** Finds out whether the owners of an object exist: by what is followed, else by asking. */
 export class OwnerLookup {
-  readonly #client: KubeClient;
-  readonly #discovery: Discovery;
-  readonly #graph: OwnershipGraph;
   readonly #absent = new AbsentOwners();
   /** Results of earlier passes over an object that is not judged yet: uid of the object → owner → state. */
   readonly #begun = new Map<string, Map<string, OwnerState>>();
 
-  constructor(client: KubeClient, discovery: Discovery, graph: OwnershipGraph) {
-    this.#client = client;
-    this.#discovery = discovery;
-    this.#graph = graph;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly discovery: Discovery,
+    private readonly graph: OwnershipGraph,
+  ) {}
 
   /** Undefined when too many have to be asked for in one pass; the next one continues. */
   async ownersOf(item: GraphItem): Promise<readonly OwnerView[] | undefined> {
@@ -138,7 +135,7 @@ export class OwnerLookup {
   }
 
   #knownState(item: GraphItem, owner: OwnerReference): OwnerState | undefined {
-    const known = this.#graph.find(owner.uid);
+    const known = this.graph.find(owner.uid);
     if (known) return isSameScope(item, known) ? aliveState(known.object) : 'absent';
     return this.#absent.has(item.object.metadata.namespace ?? '', owner) ? 'absent' : undefined;
   }
@@ -151,7 +148,7 @@ export class OwnerLookup {
     if (ref.namespaced && namespace === undefined) return 'absent';
     const key =
       ref.namespaced && namespace !== undefined ? { namespace, name: owner.name } : { name: owner.name };
-    const live = await this.#client.find(ref, key);
+    const live = await this.client.find(ref, key);
     if (live?.metadata.uid === owner.uid) return aliveState(live);
     this.#absent.add(namespace ?? '', owner);
     return 'absent';
@@ -159,7 +156,7 @@ export class OwnerLookup {
 
   async #refOf(owner: OwnerReference): Promise<ResourceRef | undefined> {
     const [group] = owner.apiVersion.includes('/') ? owner.apiVersion.split('/') : [''];
-    const resources = await this.#discovery.resources();
+    const resources = await this.discovery.resources();
     const exact = resources.find((ref) => ref.kind === owner.kind && apiVersionOf(ref) === owner.apiVersion);
     return exact ?? resources.find((ref) => ref.kind === owner.kind && ref.group === group);
   }

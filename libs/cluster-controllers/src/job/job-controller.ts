@@ -132,16 +132,14 @@ export function jobController(context: ClusterContext): ControllerSpec {
 }
 
 class JobRunner {
-  readonly #context: ClusterContext;
   readonly #writes: OwnWrites<Pod>;
 
-  constructor(context: ClusterContext) {
-    this.#context = context;
+  constructor(private readonly context: ClusterContext) {
     this.#writes = new OwnWrites(context.informers.of(PODS));
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { client, clock, informers } = this.#context;
+    const { client, clock, informers } = this.context;
     const text = keyText(key);
     await this.#releaseOrphans(key);
     const source = await this.#writes.source(text);
@@ -167,7 +165,7 @@ class JobRunner {
     const decision = decideJob(job, count, pods, now);
     const podsDone = await this.#perform(job, decision);
     const status = summarizeJob(job, count, decision, podsDone, now);
-    const written = await replaceStatus(client, this.#context.informers.of(JOBS), job, status);
+    const written = await replaceStatus(client, this.context.informers.of(JOBS), job, status);
     // noted in the status, so they can go
     await this.#release(job, count);
     this.#announce(job, written);
@@ -176,9 +174,9 @@ class JobRunner {
   }
 
   async #podsOf(job: Job, source: 'cache' | 'server'): Promise<readonly Pod[]> {
-    if (source === 'cache') return this.#context.informers.of(PODS).ownedBy(job);
+    if (source === 'cache') return this.context.informers.of(PODS).ownedBy(job);
     const { namespace } = job.metadata;
-    const { items } = await this.#context.client.list(PODS, namespace === undefined ? {} : { namespace });
+    const { items } = await this.context.client.list(PODS, namespace === undefined ? {} : { namespace });
     return items.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid);
   }
 
@@ -199,7 +197,7 @@ class JobRunner {
   }
 
   async #create(job: Job, count: number): Promise<PodsDone & { problem?: unknown }> {
-    const { client, events } = this.#context;
+    const { client, events } = this.context;
     const key = keyText(keyOf(job));
     const draft = podOfJob(job);
     const { made, problem } = await makeSlowly(count, () =>
@@ -218,7 +216,7 @@ class JobRunner {
 
   async #delete(job: Job, pods: readonly Pod[]): Promise<PodsDone & { problem?: unknown }> {
     if (pods.length === 0) return { created: 0, deleted: 0 };
-    const { client, events } = this.#context;
+    const { client, events } = this.context;
     this.#writes.doubt(keyText(keyOf(job)));
     for (const pod of pods) {
       const { uid, name } = pod.metadata;
@@ -242,7 +240,7 @@ class JobRunner {
     const others = finalizers.filter((name) => name !== TRACKING_FINALIZER);
     try {
       await this.#writes.note(keyText(key), () =>
-        this.#context.client.merge(PODS, keyOf(pod), {
+        this.context.client.merge(PODS, keyOf(pod), {
           metadata: {
             ...(uid === undefined ? {} : { uid }),
             ...(resourceVersion === undefined ? {} : { resourceVersion }),
@@ -257,7 +255,7 @@ class JobRunner {
 
   /** Pods of a deleted job would be kept by their finalizer without end. Asked of the API server, since the cache may lag behind a job of the same name. */
   async #releaseOrphans(key: ObjectKey): Promise<void> {
-    const { client, informers } = this.#context;
+    const { client, informers } = this.context;
     const known = informers.of(JOBS).find(key)?.metadata.uid;
     const isForeign = (pod: Pod, uid: string | undefined): boolean =>
       isTracked(pod) && controllerOf(pod)?.uid !== uid;
@@ -274,10 +272,10 @@ class JobRunner {
     const { ttlSecondsAfterFinished } = job.spec;
     if (ttlSecondsAfterFinished === undefined || job.metadata.deletionTimestamp !== undefined) return done();
     const endedMs = Date.parse(finishedCondition(job)?.lastTransitionTime ?? '');
-    const leftMs = endedMs + ttlSecondsAfterFinished * 1000 - this.#context.clock.now().getTime();
+    const leftMs = endedMs + ttlSecondsAfterFinished * 1000 - this.context.clock.now().getTime();
     if (leftMs > 0) return after(leftMs);
     const { uid, resourceVersion } = job.metadata;
-    await this.#context.client.delete(JOBS, keyOf(job), {
+    await this.context.client.delete(JOBS, keyOf(job), {
       propagation: 'Foreground',
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
@@ -288,7 +286,7 @@ class JobRunner {
   #announce(before: Job, now: Job): void {
     const end = finishedCondition(now);
     if (!end || finishedCondition(before)) return;
-    this.#context.events.record(
+    this.context.events.record(
       JOBS,
       now,
       end.type === 'Complete'

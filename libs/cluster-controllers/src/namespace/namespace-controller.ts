@@ -183,7 +183,7 @@ async function finishNamespace(
   if (!namespace?.metadata.deletionTimestamp || !namespace.spec?.finalizers?.includes(FINALIZER))
     return done();
   const remaining = await deleteContent(client, await discovery.resources(), key.name);
-  const conditions = (namespace.status?.conditions ?? []) as readonly WorkloadCondition[];
+  const conditions = namespace.status?.conditions ?? [];
   const status = {
     ...namespace.status,
     phase: 'Terminating' as const,

@@ -1,3 +1,4 @@
+import { unless } from '#lib/errors';
 import { type ControllerSpec, fromMapped, fromObjects, isNotFound } from '#lib/kube';
 import { after, done, type Result } from '#lib/reconcile';
 import {
@@ -102,20 +103,18 @@ interface Sign {
  * slept, or was stopped, wakes with every lease expired: that silence is ours and not the nodes'.
  */
 export class SignsOfLife {
-  readonly #clock: Clock;
   readonly #signs = new Map<string, Sign>();
   #lookedAtMs: number;
   #awakeMs = 0;
   #wokeAtMs = 0;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(private readonly clock: Clock) {
     this.#lookedAtMs = clock.monotonicMs();
   }
 
   /** To be called every few seconds; a longer gap than a lease was a suspension, and every node gets a whole lease to report. */
   look(): void {
-    const now = this.#clock.monotonicMs();
+    const now = this.clock.monotonicMs();
     const gapMs = now - this.#lookedAtMs;
     this.#lookedAtMs = now;
     if (gapMs <= GRACE_MS / 2) {
@@ -189,16 +188,14 @@ export function nodeLifecycleController(context: ClusterContext): ControllerSpec
 }
 
 class NodeLifecycle {
-  readonly #context: ClusterContext;
   readonly #signs: SignsOfLife;
 
-  constructor(context: ClusterContext) {
-    this.#context = context;
+  constructor(private readonly context: ClusterContext) {
     this.#signs = new SignsOfLife(context.clock);
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { informers, clock, client } = this.#context;
+    const { informers, clock, client } = this.context;
     this.#signs.look();
     const node = informers.of(NODES).find(key);
     if (!node) {
@@ -213,7 +210,7 @@ class NodeLifecycle {
         metadata: versionOf(current),
         status: { conditions: health.conditions },
       });
-      this.#context.events.record(NODES, node, {
+      this.context.events.record(NODES, node, {
         type: 'Normal',
         reason: 'NodeNotReady',
         message: `Node ${key.name} status is now: NodeNotReady`,
@@ -229,7 +226,7 @@ class NodeLifecycle {
   }
 
   #signOf(node: Node): string {
-    const lease = this.#context.informers
+    const lease = this.context.informers
       .of(LEASES, LEASE_NAMESPACE)
       .find({ ...LEASE_NAMESPACE, name: node.metadata.name });
     const heartbeat = node.status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime;
@@ -237,7 +234,7 @@ class NodeLifecycle {
   }
 
   async #tendPods(node: Node, isReady: boolean): Promise<void> {
-    const { informers, clock, client, events } = this.#context;
+    const { informers, clock, client, events } = this.context;
     for (const pod of informers.of(PODS).byIndex(BOUND_INDEX, node.metadata.name)) {
       if (pod.metadata.deletionTimestamp !== undefined || isPodFinished(pod)) continue;
       const atMs = evictionTimeMs(pod, node);
@@ -258,20 +255,14 @@ class NodeLifecycle {
   /** The state of a silent node's pods is unknown, so they get no requests. */
   async #markNotReady(pod: Pod): Promise<void> {
     if (podCondition(pod, 'Ready')?.status !== 'True') return;
-    const { clock, client } = this.#context;
+    const { clock, client } = this.context;
     const conditions = pod.status?.conditions?.map((condition) =>
       condition.type === 'Ready'
         ? { ...condition, status: 'False' as const, lastTransitionTime: timeText(clock.now()) }
         : condition,
     );
-    try {
-      await client.mergeStatus(PODS, keyOf(pod), {
-        metadata: versionOf(pod),
-        status: { conditions: conditions ?? [] },
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const change = { metadata: versionOf(pod), status: { conditions: conditions ?? [] } };
+    await client.mergeStatus(PODS, keyOf(pod), change).catch(unless(isNotFound));
   }
 }
 

@@ -85,21 +85,19 @@ export function podGcController(context: ClusterContext, maxFinished: number): C
 }
 
 class PodSweeper {
-  readonly #context: ClusterContext;
-  readonly #maxFinished: number;
   /** Names of nodes that are missing, since when. */
   readonly #missing = new Map<string, number>();
 
-  constructor(context: ClusterContext, maxFinished: number) {
-    this.#context = context;
-    this.#maxFinished = maxFinished;
-  }
+  constructor(
+    private readonly context: ClusterContext,
+    private readonly maxFinished: number,
+  ) {}
 
   async sweep(): Promise<Result> {
-    const { informers } = this.#context;
+    const { informers } = this.context;
     const pods = informers.of(PODS).list();
     const nodeNames = this.#presumedNodes(pods);
-    for (const removal of decidePodGc({ pods, nodeNames, maxFinished: this.#maxFinished }))
+    for (const removal of decidePodGc({ pods, nodeNames, maxFinished: this.maxFinished }))
       await this.#remove(removal);
     return after(EVERY_MS);
   }
@@ -116,13 +114,13 @@ class PodSweeper {
       } catch (err) {
         if (err instanceof KubeUnreachableError) throw err;
         const { namespace, name } = keyOf(pod);
-        this.#context.log.warn({ err, namespace, name, reason }, `pod sweeping: ${what} failed`);
+        this.context.log.warn({ err, namespace, name, reason }, `pod sweeping: ${what} failed`);
       }
     };
     if (reason === 'node-gone' && !isPodFinished(pod))
       await attempt('marking a pod as failed', () => this.#markFailed(pod));
     await attempt('deleting a pod', () =>
-      this.#context.client.delete(PODS, keyOf(pod), {
+      this.context.client.delete(PODS, keyOf(pod), {
         gracePeriodSeconds: 0,
         ...(uid === undefined ? {} : { uid }),
       }),
@@ -131,7 +129,7 @@ class PodSweeper {
 
   /** Nodes that exist, or have been missing for a short time. */
   #presumedNodes(pods: readonly Pod[]): ReadonlySet<string> {
-    const { informers, clock } = this.#context;
+    const { informers, clock } = this.context;
     const there = new Set(
       informers
         .of(NODES)
@@ -158,10 +156,10 @@ class PodSweeper {
       status: 'True',
       reason: 'DeletionByPodGC',
       message: 'PodGC: node no longer exists',
-      lastTransitionTime: timeText(this.#context.clock.now()),
+      lastTransitionTime: timeText(this.context.clock.now()),
     } as const;
     const others = pod.status?.conditions?.filter(({ type }) => type !== condition.type) ?? [];
-    await this.#context.client.mergeStatus(PODS, keyOf(pod), {
+    await this.context.client.mergeStatus(PODS, keyOf(pod), {
       status: { phase: 'Failed', conditions: [...others, condition] },
     });
   }

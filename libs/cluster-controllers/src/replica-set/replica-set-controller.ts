@@ -162,21 +162,19 @@ export function replicaSetController(context: ClusterContext): ControllerSpec {
 }
 
 class Replicas {
-  readonly #context: ClusterContext;
   readonly #writes: OwnWrites<Pod>;
 
-  constructor(context: ClusterContext) {
-    this.#context = context;
+  constructor(private readonly context: ClusterContext) {
     this.#writes = new OwnWrites(context.informers.of(PODS));
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { client, clock } = this.#context;
+    const { client, clock } = this.context;
     const text = keyText(key);
     const source = await this.#writes.source(text);
     const set =
       source === 'cache'
-        ? this.#context.informers.of(REPLICA_SETS).find(key)
+        ? this.context.informers.of(REPLICA_SETS).find(key)
         : await client.find(REPLICA_SETS, key);
     if (!set) {
       this.#writes.forget(text);
@@ -210,15 +208,15 @@ class Replicas {
         decision satisfies never;
     }
     const status = summarizeReplicaSet(set, pods, failure, clock.now());
-    await replaceStatus(client, this.#context.informers.of(REPLICA_SETS), set, status);
+    await replaceStatus(client, this.context.informers.of(REPLICA_SETS), set, status);
     if (problem !== undefined) throw problem;
     return nextAvailability(set, pods, clock.now().getTime());
   }
 
   async #candidates(set: ReplicaSet, source: 'cache' | 'server'): Promise<readonly Pod[]> {
     const { namespace } = set.metadata;
-    if (source === 'cache') return this.#context.informers.of(PODS).list(namespace);
-    const list = await this.#context.client.list(PODS, namespace === undefined ? {} : { namespace });
+    if (source === 'cache') return this.context.informers.of(PODS).list(namespace);
+    const list = await this.context.client.list(PODS, namespace === undefined ? {} : { namespace });
     return list.items;
   }
 
@@ -226,7 +224,7 @@ class Replicas {
     set: ReplicaSet,
     count: number,
   ): Promise<{ readonly pods: readonly Pod[]; readonly problem?: unknown }> {
-    const { client, events } = this.#context;
+    const { client, events } = this.context;
     const key = keyText(keyOf(set));
     const draft = podOfTemplate(set.spec.template, set.metadata, controllerReference(REPLICA_SETS, set));
     const { made: pods, problem } = await makeSlowly(count, () =>
@@ -243,7 +241,7 @@ class Replicas {
   }
 
   async #delete(set: ReplicaSet, pods: readonly Pod[]): Promise<unknown> {
-    const { client, events } = this.#context;
+    const { client, events } = this.context;
     // until the cache shows it, a deleted pod would be counted again
     this.#writes.doubt(keyText(keyOf(set)));
     let problem: unknown;

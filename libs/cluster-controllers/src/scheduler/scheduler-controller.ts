@@ -141,16 +141,13 @@ function isWaiting(pod: Pod): boolean {
 }
 
 class Scheduler {
-  readonly #context: ClusterContext;
   /** Bindings that the cache may not show yet: pod uid → the pod as if it were bound. */
   readonly #assumed = new Map<string, Pod>();
 
-  constructor(context: ClusterContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: ClusterContext) {}
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const pod = this.#context.informers.of(PODS).find(key);
+    const pod = this.context.informers.of(PODS).find(key);
     if (!pod || !isWaiting(pod) || this.#assumed.has(pod.metadata.uid ?? '')) {
       this.#settleAssumed();
       return done();
@@ -168,7 +165,7 @@ class Scheduler {
 
   /** Bindings that the cache shows, or whose pod is deleted, are no longer assumed. */
   #settleAssumed(): void {
-    const pods = this.#context.informers.of(PODS);
+    const pods = this.context.informers.of(PODS);
     for (const [uid, pod] of this.#assumed) {
       const known = pods.find(keyOf(pod));
       if (known?.metadata.uid !== uid || known.spec.nodeName) this.#assumed.delete(uid);
@@ -177,7 +174,7 @@ class Scheduler {
 
   #loads(): readonly NodeLoad[] {
     this.#settleAssumed();
-    const { informers } = this.#context;
+    const { informers } = this.context;
     const pods = informers.of(PODS);
     return informers
       .of(NODES)
@@ -190,7 +187,7 @@ class Scheduler {
   }
 
   async #bind(pod: Pod, nodeName: string): Promise<Result> {
-    const { client, events } = this.#context;
+    const { client, events } = this.context;
     const { name, namespace, uid = '' } = pod.metadata;
     const binding = {
       apiVersion: 'v1',
@@ -213,7 +210,7 @@ class Scheduler {
   }
 
   async #refuse(pod: Pod, message: string): Promise<Result> {
-    const { client, clock, events } = this.#context;
+    const { client, clock, events } = this.context;
     events.record(PODS, pod, { type: 'Warning', reason: 'FailedScheduling', message });
     const before = podCondition(pod, 'PodScheduled');
     if (before?.status !== 'False' || before.message !== message) {

@@ -49,13 +49,10 @@ export function podOfTemplate(
  * next pass read the API server itself.
  */
 export class OwnWrites<T extends KubeObject> {
-  readonly #informer: Informer<T>;
   readonly #versions = new Map<string, string>();
   readonly #doubted = new Set<string>();
 
-  constructor(informer: Informer<T>) {
-    this.#informer = informer;
-  }
+  constructor(private readonly informer: Informer<T>) {}
 
   /** Runs a write for the object of this key and remembers what came of it. */
   async note(key: string, write: () => Promise<T>): Promise<T> {
@@ -84,7 +81,7 @@ export class OwnWrites<T extends KubeObject> {
     const version = this.#versions.get(key);
     if (version === undefined) return 'cache';
     try {
-      await this.#informer.waitFor(version, 5_000);
+      await this.informer.waitFor(version, 5_000);
       this.#versions.delete(key);
       return 'cache';
     } catch {

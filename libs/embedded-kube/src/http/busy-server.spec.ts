@@ -1,54 +1,35 @@
 import { Agent, request } from 'node:https';
-import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { CertificateAuthority } from '../pki/certificate-authority.js';
+import { testListener } from '../testdata/test-listener.js';
 import { json } from './request-context.js';
-import { TlsListener } from './tls-listener.js';
 
 const WORK_MS = 20;
 const MANY = 100;
 const AGENT = new Agent({ keepAlive: true, rejectUnauthorized: false });
 
-const folder = temporaryFolder();
-let listener: TlsListener;
-let port: number;
 let holding = true;
 const held: { readonly user: string; readonly release: () => void }[] = [];
 
-beforeAll(async () => {
-  const authority = await CertificateAuthority.open(folder, systemClock.now());
-  const serving = await authority.issue({ kind: 'server', commonName: 'kube', names: ['127.0.0.1'] });
-  listener = new TlsListener({
-    audit: async (_audited, work) => work(),
-    key: serving.privateKey,
-    certificate: serving.certificate,
-    clientCa: authority.certificate,
-    authenticate: async ({ headers }) => ({
-      username: String(headers['x-user']),
-      groups: headers['x-user'] === 'platform' ? ['system:masters'] : [],
-    }),
-    knowsResource: () => true,
-    findListeners: () => undefined,
-    handler: async ({ info, readBody, user }) => {
-      if (info.path === '/held') {
-        const { length } = await readBody();
-        if (holding) await new Promise<void>((release) => held.push({ user: user.username, release }));
-        return json({ length });
-      }
-      const startMs = systemClock.monotonicMs();
-      while (info.path === '/work' && systemClock.monotonicMs() - startMs < WORK_MS);
-      return json({ ok: true });
-    },
-    log: createLogger('test', 'silent'),
-    clock: systemClock,
-  });
-  port = await listener.listen('127.0.0.1', 0);
+const port = testListener({
+  authenticate: async ({ headers }) => ({
+    username: String(headers['x-user']),
+    groups: headers['x-user'] === 'platform' ? ['system:masters'] : [],
+  }),
+  handler: async ({ info, readBody, user }) => {
+    if (info.path === '/held') {
+      const { length } = await readBody();
+      if (holding) await new Promise<void>((release) => held.push({ user: user.username, release }));
+      return json({ length });
+    }
+    const startMs = systemClock.monotonicMs();
+    while (info.path === '/work' && systemClock.monotonicMs() - startMs < WORK_MS);
+    return json({ ok: true });
+  },
 });
 
 afterAll(async () => {
   AGENT.destroy();
-  await listener.close();
 });
 
 /** Lets requests to `/held` go, now and from now on, once each of these users has one whose body was read. */
@@ -68,7 +49,7 @@ function ask(user: string, path: string, body?: Buffer): Promise<Answer> {
     const call = request(
       {
         host: '127.0.0.1',
-        port,
+        port: port(),
         path,
         agent: AGENT,
         method: body ? 'POST' : 'GET',

@@ -7,7 +7,6 @@ const MB = 1024 * 1024;
 class Reading {
   readonly user;
   readonly #ended = new AbortController();
-  isCut = false;
 
   constructor(namespace: string) {
     this.user = { username: `system:serviceaccount:${namespace}:a`, groups: [] };
@@ -16,11 +15,6 @@ class Reading {
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
-
-  readonly cut = (): void => {
-    this.isCut = true;
-    this.end();
-  };
 
   end(): void {
     this.#ended.abort();
@@ -54,21 +48,11 @@ describe('HeldAnswers', () => {
     expect(() => begun(held, 'a', MB)).toThrow(/may leave 1048576/);
   });
 
-  it('cuts the oldest answers of the user who leaves most unread, where all leave too much', () => {
+  it('leaves half to those who read nothing yet, and refuses more of the others', () => {
     const held = new HeldAnswers(10 * MB, 20 * MB);
-    const large = [4, 4].map((size) => begun(held, 'a', size * MB));
-    const others = ['b', 'c'].map((namespace) => begun(held, namespace, 5 * MB));
-    const late = begun(held, 'd', 5 * MB);
-    expect([...large, ...others, late].map(({ isCut }) => isCut)).toEqual([true, false, false, false, false]);
-    // what was cut counts once, also when its request ends afterwards
-    begun(held, 'e', MB);
-    expect(large[1]?.isCut).toBe(false);
-  });
-
-  it('refuses the user who would leave most unread, and cuts no other', () => {
-    const held = new HeldAnswers(10 * MB, 12 * MB);
-    const all = ['a', 'b'].map((namespace) => begun(held, namespace, 5 * MB));
-    expect(() => begun(held, 'a', 4 * MB)).toThrow(/a would leave most of them/);
-    expect(all.some(({ isCut }) => isCut)).toBe(false);
+    for (const namespace of ['a', 'b']) begun(held, namespace, 5 * MB);
+    expect(() => begun(held, 'a', 4 * MB)).toThrow(/^all users together have not read answers of 10485760/);
+    for (const namespace of ['c', 'd']) begun(held, namespace, 5 * MB);
+    expect(() => begun(held, 'e', MB)).toThrow(/^all users together/);
   });
 });

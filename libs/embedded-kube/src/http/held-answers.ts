@@ -1,7 +1,8 @@
+import { Admission } from '#lib/admission';
 import { ApiError, timeout } from '#lib/kube-semantics';
 import { MASTERS } from '../authn/user.js';
 import type { RequestContext } from './request-context.js';
-import { holderOf } from './user-requests.js';
+import { holderOf } from './request-pots.js';
 
 /** Letters of the answers of one user that are being read: far more than a namespace has. */
 const MAX_LETTERS = 64 * 1024 * 1024;
@@ -11,20 +12,7 @@ const MAX_OF_ALL = 4 * MAX_LETTERS;
 const UNNOTICED_LETTERS = 64 * 1024;
 
 /** Client that gets a response; the signal is aborted once the response has ended. */
-type Reader = Pick<RequestContext, 'user' | 'signal' | 'cut'>;
-
-interface Held {
-  readonly letters: number;
-  readonly cut: () => void;
-}
-
-/** Unread responses of one holder. */
-interface Unread {
-  /** The oldest first. */
-  readonly answers: Set<Held>;
-  /** Total letters of all of them. */
-  letters: number;
-}
+type Reader = Pick<RequestContext, 'user' | 'signal'>;
 
 /**
  * Large responses that clients are reading. Each keeps its objects as they were when they were read: a user
@@ -32,35 +20,37 @@ interface Unread {
  * memory with former states.
  */
 export class HeldAnswers {
-  readonly #held = new Map<string, Unread>();
-  #sum = 0;
+  readonly #unread: Admission;
 
   constructor(
     private readonly maxLetters = MAX_LETTERS,
     private readonly maxOfAll = MAX_OF_ALL,
-  ) {}
+  ) {
+    const half = maxOfAll / 2;
+    this.#unread = new Admission({
+      capacity: half,
+      perOwner: maxLetters,
+      reserve: { perOwner: 1, units: half },
+    });
+  }
 
   /**
-   * One of a user is admitted however large it is. Where all users together leave too much unread, the oldest answers of
-   * the one who leaves most are cut.
+   * One of a user is admitted however large it is. Half of the limit of all users is left to those who read nothing yet.
    * @throws ApiError 429
    */
-  begin({ user, signal, cut }: Reader, letters: number): void {
+  begin({ user, signal }: Reader, letters: number): void {
     if (user.groups.includes(MASTERS) || signal.aborted || letters < UNNOTICED_LETTERS) return;
     const holder = holderOf(user);
-    const held = this.#lettersOf(holder);
-    if (held > 0 && held + letters > this.maxLetters)
-      throw tooMuch(
-        `${holder} has not read answers of ${held} letters yet, and may leave ${this.maxLetters}; read those, or ask again later`,
-      );
-    this.#makeRoom(holder, letters);
-    const answer: Held = { letters, cut };
-    const unread = this.#held.get(holder) ?? { answers: new Set(), letters: 0 };
-    this.#held.set(holder, unread);
-    unread.answers.add(answer);
-    unread.letters += letters;
-    this.#sum += letters;
-    signal.addEventListener('abort', () => this.#end(holder, answer), { once: true });
+    const place = this.#unread.tryEnter(holder, letters);
+    if (place) return signal.addEventListener('abort', place.release, { once: true });
+    const own = this.#unread.heldBy(holder);
+    const unread =
+      own > 0 && own + letters > this.maxLetters
+        ? `${holder} has not read answers of ${own} letters yet, and may leave ${this.maxLetters}`
+        : `all users together have not read answers of ${this.#unread.held} letters yet, and may leave ${this.maxOfAll}`;
+    throw new ApiError(429, 'TooManyRequests', `${unread}; read those, or ask again later`, {
+      retryAfterSeconds: 1,
+    });
   }
 
   /**
@@ -75,49 +65,4 @@ export class HeldAnswers {
       throw timeout(`the write was carried out, but its answer is not sent: ${error.message}`);
     }
   }
-
-  /**
-   *
-   * @throws ApiError 429 when no holder leaves more unread than this one would
-   */
-  #makeRoom(holder: string, letters: number): void {
-    while (this.#sum + letters > this.maxOfAll) {
-      const largest = this.#largest();
-      // a single answer is admitted, however large it is
-      if (!largest) return;
-      const own = this.#lettersOf(holder);
-      if (own > 0 && own + letters >= largest.unread.letters)
-        throw tooMuch(
-          `all users together have not read answers of ${this.#sum} letters yet, and may leave ${this.maxOfAll}; ${holder} would leave most of them: read those, or ask again later`,
-        );
-      const [oldest] = largest.unread.answers;
-      if (!oldest) return;
-      this.#end(largest.holder, oldest);
-      oldest.cut();
-    }
-  }
-
-  #largest(): { readonly holder: string; readonly unread: Unread } | undefined {
-    let largest: { readonly holder: string; readonly unread: Unread } | undefined;
-    for (const [holder, unread] of this.#held)
-      if (!largest || unread.letters > largest.unread.letters) largest = { holder, unread };
-    return largest;
-  }
-
-  #lettersOf(holder: string): number {
-    return this.#held.get(holder)?.letters ?? 0;
-  }
-
-  #end(holder: string, answer: Held): void {
-    const unread = this.#held.get(holder);
-    // one that was cut ends once more with its request
-    if (!unread?.answers.delete(answer)) return;
-    unread.letters -= answer.letters;
-    this.#sum -= answer.letters;
-    if (unread.answers.size === 0) this.#held.delete(holder);
-  }
-}
-
-function tooMuch(message: string): ApiError {
-  return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds: 1 });
 }

@@ -10,8 +10,6 @@ export interface RequestContext {
   readonly user: UserInfo;
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal;
-  /** Ends the connection: its client leaves too much unread. */
-  cut(): void;
   /** The whole body; 413 above the limit. */
   readBody(): Promise<Buffer>;
   /**

@@ -41,6 +41,17 @@ describe('RequestPots', () => {
     expect(begin(500, 'system:node:c', ['system:nodes'])).toBe(40);
   });
 
+  it('counts all service accounts of a namespace together until their requests end', () => {
+    const pots = new RequestPots(requestLimits(100), 'requests', () => undefined);
+    const ended = new AbortController();
+    const begin = (username: string): void => pots.begin({ username, groups: [] }, ended.signal);
+    for (const account of 'abcdefghij') begin(`system:serviceaccount:red:${account}`);
+    expect(() => begin('system:serviceaccount:red:k')).toThrow('system:serviceaccounts:red has 10 requests');
+    begin('system:serviceaccount:blue:k');
+    ended.abort();
+    pots.begin({ username: 'system:serviceaccount:red:k', groups: [] }, new AbortController().signal);
+  });
+
   it('gives a namespace a share for each of its Listeners', () => {
     const begin = requestPots();
     expect(begin(100, 'system:serviceaccount:one:listener-a')).toBe(60);

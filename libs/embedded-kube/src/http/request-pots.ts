@@ -1,5 +1,28 @@
-import { nodeOf, SERVICE_PROXY, type UserInfo } from '../authn/user.js';
-import { holderOf, type Share, type UserLimits, UserRequests } from './user-requests.js';
+import { Admission } from '#lib/admission';
+import { ApiError } from '#lib/kube-semantics';
+import { MASTERS, nodeOf, SERVICE_PROXY, type UserInfo } from '../authn/user.js';
+
+const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):/;
+
+/**
+ * Holder of a user's share. All service accounts of a namespace have one share: an author of one can make
+ * others.
+ */
+export function holderOf({ username }: Pick<UserInfo, 'username'>): string {
+  const namespace = SERVICE_ACCOUNT.exec(username)?.[1];
+  return namespace === undefined ? username : `system:serviceaccounts:${namespace}`;
+}
+
+interface UserLimits {
+  /** Limit per user, or for the service accounts of one namespace. */
+  readonly most: number;
+  /** Limit for all users together. */
+  readonly mostOfAll: number;
+  /** Minimum per user beyond `mostOfAll`: late users are not refused because of earlier ones. */
+  readonly leastOfEach?: number;
+  /** Beyond `mostOfAll`, for those who have fewer than `leastOfEach`. */
+  readonly keptForLeast?: number;
+}
 
 /** Maximum numbers of requests, or of watches among them, in flight at once. */
 export interface PotLimits {
@@ -76,52 +99,86 @@ interface ListenersOfNamespace {
 /** Says whether a user is the account of a Listener; undefined for every other user. */
 export type FindListeners = (user: UserInfo) => ListenersOfNamespace | undefined;
 
+/** Names of the groups in refusals. */
+const ALL: Readonly<Record<Pot, string>> = {
+  users: 'all users',
+  nodes: 'all nodes',
+  proxy: 'all users',
+  listeners: 'all listeners',
+};
+
+/** Holder of a request, and its limit. */
+interface Share {
+  readonly pot: Pot;
+  readonly holder: string;
+  readonly most: number;
+}
+
 /**
  * Limits of requests, apart for nodes, the proxy of Services, listeners and users: requests of users never
  * take capacity that the platform needs, whatever their number, and each holder's minimum is guaranteed in
- * every group.
+ * every group. A request in flight has a connection, and is not cut for a new one. The platform's own programs
+ * (`system:masters`) are not counted, and all others together leave them a part.
  */
 export class RequestPots {
-  readonly #limits: PotLimits;
-  readonly #findListeners: FindListeners;
-  readonly #pots: Readonly<Record<Pot, UserRequests>>;
+  readonly #admissions: Readonly<Record<Pot, Admission>>;
 
   /** @param what is counted, for refusals */
-  constructor(limits: PotLimits, what: string, findListeners: FindListeners) {
-    this.#limits = limits;
-    this.#findListeners = findListeners;
-    this.#pots = {
-      users: new UserRequests(limits.users, { what }),
-      nodes: new UserRequests(limits.nodes, { what, who: 'all nodes' }),
-      proxy: new UserRequests(limits.proxy, { what }),
-      listeners: new UserRequests(limits.listeners, { what, who: 'all listeners' }),
+  constructor(
+    private readonly limits: PotLimits,
+    private readonly what: string,
+    private readonly findListeners: FindListeners,
+  ) {
+    const admissionOf = ({ most, mostOfAll, leastOfEach = 0, keptForLeast = 0 }: UserLimits): Admission =>
+      new Admission({
+        capacity: mostOfAll,
+        perOwner: most,
+        reserve: { perOwner: leastOfEach, units: keptForLeast },
+      });
+    this.#admissions = {
+      users: admissionOf(limits.users),
+      nodes: admissionOf(limits.nodes),
+      proxy: admissionOf(limits.proxy),
+      listeners: admissionOf(limits.listeners),
     };
   }
 
   /**
-   * Counts the request and returns its group.
+   * Counts the request.
    * @param ended aborted once the request has ended
    * @throws ApiError 429
    */
-  begin(user: UserInfo, ended: AbortSignal): Pot {
-    const { pot, share } = this.#placeOf(user);
-    this.#pots[pot].begin(user, ended, share);
-    return pot;
+  begin(user: UserInfo, ended: AbortSignal): void {
+    if (user.groups.includes(MASTERS) || ended.aborted) return;
+    const share = this.#shareOf(user);
+    const place = this.#admissions[share.pot].tryEnter(share.holder, 1, share.most);
+    if (!place) throw this.#tooMany(share);
+    ended.addEventListener('abort', place.release, { once: true });
   }
 
-  #placeOf(user: UserInfo): { readonly pot: Pot; readonly share: Share } {
-    const share = { holder: holderOf(user) };
-    if (user.username === SERVICE_PROXY) return { pot: 'proxy', share };
-    if (nodeOf(user) !== undefined) return { pot: 'nodes', share };
-    const listeners = this.#findListeners(user);
-    if (!listeners) return { pot: 'users', share };
-    const { most, mostOfListener } = this.#limits.listeners;
+  #tooMany({ pot, holder, most }: Share): ApiError {
+    const own = this.#admissions[pot].heldBy(holder);
+    const who =
+      own >= most ? `${holder} has ${own}` : `${ALL[pot]} together have ${this.#admissions[pot].held}`;
+    return new ApiError(
+      429,
+      'TooManyRequests',
+      `${who} ${this.what}, which is the most; end some, or ask again later`,
+      { retryAfterSeconds: 1 },
+    );
+  }
+
+  #shareOf(user: UserInfo): Share {
+    const holder = holderOf(user);
+    const { proxy, nodes, users, listeners } = this.limits;
+    if (user.username === SERVICE_PROXY) return { pot: 'proxy', holder, most: proxy.most };
+    if (nodeOf(user) !== undefined) return { pot: 'nodes', holder, most: nodes.most };
+    const found = this.findListeners(user);
+    if (!found) return { pot: 'users', holder, most: users.most };
     return {
       pot: 'listeners',
-      share: {
-        holder: `the group of listeners in namespace ${listeners.namespace}`,
-        most: Math.min(most, mostOfListener * listeners.count),
-      },
+      holder: `the group of listeners in namespace ${found.namespace}`,
+      most: Math.min(listeners.most, listeners.mostOfListener * found.count),
     };
   }
 }

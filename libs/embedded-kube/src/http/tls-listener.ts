@@ -31,11 +31,11 @@ import { type KnowsResource, observeRequest, parseRequestInfo } from './request-
 import {
   bodyLimits,
   type FindListeners,
+  holderOf,
   MAX_CONNECTIONS,
   requestLimits,
   RequestPots,
 } from './request-pots.js';
-import { holderOf } from './user-requests.js';
 import { piecesOf, writePieces } from './write-parts.js';
 
 /** Limits that Kubernetes has for one warning and for all. */
@@ -109,7 +109,6 @@ const CLOSE_MS = 3_000;
 
 /** HTTP/1.1 over TLS in front of one handler: authentication, bodies, warnings, Status errors. */
 export class TlsListener {
-  readonly #options: TlsListenerOptions;
   readonly #server: Server;
   readonly #active = new Set<AbortController>();
   readonly #streams = new AnswerStreams();
@@ -120,8 +119,7 @@ export class TlsListener {
   readonly #bodies = bodyBudget();
   #isStopping = false;
 
-  constructor(options: TlsListenerOptions) {
-    this.#options = options;
+  constructor(private readonly options: TlsListenerOptions) {
     const { limits = SERVER_LIMITS, clock, log, findListeners } = options;
     const { maxConnections: most = MAX_CONNECTIONS } = options;
     this.#turns = new FairTurns(clock);
@@ -147,7 +145,7 @@ export class TlsListener {
         protectAnswer(response);
         withLogFields({ requestId: id }, () => this.#serve(request, response)).catch((error: unknown) => {
           // not even its failure could be told: that is this request's trouble alone
-          this.#options.log.error({ err: error }, 'answering a request failed');
+          this.options.log.error({ err: error }, 'answering a request failed');
           response.destroy();
         });
       },
@@ -172,7 +170,7 @@ export class TlsListener {
 
   async listen(host: string, port: number): Promise<number> {
     return await listenOn(this.#server, claimAddress({ host, port }), (error) =>
-      this.#options.log.error({ error: errorText(error) }, 'TLS listener failed'),
+      this.options.log.error({ error: errorText(error) }, 'TLS listener failed'),
     );
   }
 
@@ -180,7 +178,7 @@ export class TlsListener {
   async close(): Promise<void> {
     this.#isStopping = true;
     for (const request of this.#active) request.abort(new Error('the API server is stopping'));
-    await closeServer(this.#server, { clock: this.#options.clock, patienceMs: CLOSE_MS });
+    await closeServer(this.#server, { clock: this.options.clock, patienceMs: CLOSE_MS });
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -200,14 +198,13 @@ export class TlsListener {
       const [path = '/', search = ''] = splitOnce(request.url ?? '/', '?');
       const query = new URLSearchParams(search);
       const info = parseRequestInfo(request.method ?? 'GET', path, query);
-      observeRequest(info, response, this.#options.knowsResource);
-      const user = await this.#options.authenticate(request);
+      observeRequest(info, response, this.options.knowsResource);
+      const user = await this.options.authenticate(request);
       if (!user.groups.includes(MASTERS)) owner = holderOf(user);
-      const cut = (): void => void request.socket.destroy();
-      const parts = { info, query, headers: request.headers, user, signal: gone.signal, cut };
+      const parts = { info, query, headers: request.headers, user, signal: gone.signal };
       const warn = (text: string): void => void warnings.push(text);
       const audited = { request, response, info, user, isDryRun: query.getAll('dryRun').includes('All') };
-      const reply = await this.#options.audit(audited, () => this.#handle(request, { ...parts, warn }));
+      const reply = await this.options.audit(audited, () => this.#handle(request, { ...parts, warn }));
       if (this.#isStopping) response.setHeader('Connection', 'close');
       await writeReply(reply, request, response, { warnings, streams });
     } catch (error) {
@@ -221,7 +218,7 @@ export class TlsListener {
     parts: Omit<RequestContext, 'readBody' | 'nextTurn'>,
   ): Promise<Reply> {
     const { user, signal } = parts;
-    const { handler } = this.#options;
+    const { handler } = this.options;
     if (user.groups.includes(MASTERS))
       return handler({
         ...parts,
@@ -263,7 +260,7 @@ export class TlsListener {
     warnings: readonly string[],
   ): Promise<void> {
     if (!(error instanceof ApiError)) {
-      this.#options.log.error(
+      this.options.log.error(
         { method: request.method, path: request.url?.split('?')[0], err: error },
         'request failed',
       );

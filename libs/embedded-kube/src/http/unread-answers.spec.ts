@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { listAt, textAt } from '#lib/kube-semantics';
-import { waitFor } from '#lib/testing';
+import { itLong, waitFor } from '#lib/testing';
 import { parse } from 'yaml';
 import { testApi } from '../testdata/test-api.js';
 import { piecesOf } from './write-parts.js';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
 const LARGE = 1_000_000;
+const CLIENTS = 40;
 
 describe('an answer that clients leave unread', () => {
   const api = testApi();
@@ -87,5 +88,18 @@ describe('an answer that clients leave unread', () => {
       expect(pieces.join('')).toBe(text);
       expect(pieces.map((piece) => piece.isWellFormed())).not.toContain(false);
     }
+  });
+
+  itLong.each([
+    ['a list', MAPS],
+    ['a table', `${MAPS}?includeObject=Object`],
+    ['an object', `${MAPS}/a`],
+  ])('holds little memory: %s', async (_, path) => {
+    const before = process.memoryUsage().arrayBuffers;
+    const sockets = Array.from({ length: CLIENTS }, () => ask(path));
+    await waitFor(() => sockets.every((socket) => socket.bytesWritten > 0));
+    for (let n = 0; n < 5; n++) await api.admin.get('/healthz'); // theirs were answered before these
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((CLIENTS * LARGE) / 2);
+    for (const socket of sockets) socket.destroy();
   });
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Admission, type Place } from '#lib/admission';
 import type { Clock } from '#lib/time';
 import { badRequest, expired } from '#lib/kube-semantics';
 import type { StoredObject } from '../store/stored-object.js';
@@ -11,7 +12,7 @@ interface Snapshot {
   readonly items: readonly StoredObject[];
   readonly revision: number;
   readonly expiresAtMs: number;
-  readonly letters: number;
+  readonly place: Place;
 }
 
 /** A list whose first page is asked for. */
@@ -35,27 +36,31 @@ export interface ListPage {
   readonly remaining: number;
 }
 
-const MAX_SNAPSHOTS = 256;
-/** Limit for the JSON of all snapshots: they keep former versions of objects that have changed since. */
-const MAX_LETTERS = 128 * 1024 * 1024;
+const MAX_SNAPSHOTS = 128;
+/**
+ * Limit for the JSON of all snapshots: they keep former versions of objects that have changed since. As much again is
+ * for the first snapshots of users.
+ */
+const MAX_LETTERS = 64 * 1024 * 1024;
 const LIFETIME_MS = 5 * 60_000;
 const TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.';
 
 /**
  * Lists in pages that all show the same moment. Stored objects are values, so a snapshot is an array of
- * references. When there are many or large ones the oldest of the largest owner are dropped, and all after
- * five minutes; their tokens then answer 410.
+ * references. When there are many or large ones the oldest of the same owner are dropped, so that no user pushes out the
+ * lists of others, and all after five minutes; their tokens then answer 410.
  */
 export class ListPages {
   readonly #snapshots = new Map<string, Snapshot>();
-
-  #letters = 0;
+  readonly #kept: Admission;
 
   constructor(
     private readonly clock: Clock,
     private readonly maxLetters = MAX_LETTERS,
-  ) {}
+  ) {
+    this.#kept = new Admission({ capacity: maxLetters, reserve: { perOwner: 1, units: maxLetters } });
+  }
 
   /** The first page of a list; `of` says what is listed. */
   first({ of, items, revision, limit, owner, admit }: AskedList): ListPage {
@@ -63,12 +68,11 @@ export class ListPages {
     admit?.(isWhole ? items : items.slice(0, limit));
     if (isWhole) return { items, revision, next: undefined, remaining: 0 };
     const letters = items.reduce((sum, { json }) => sum + json.length, 0);
-    this.#makeRoom(letters, owner);
+    const place = this.#makeRoom(letters, owner);
     const id = randomUUID();
     const expiresAtMs = this.clock.monotonicMs() + LIFETIME_MS;
-    const snapshot = { of, owner, items, revision, letters, expiresAtMs };
+    const snapshot = { of, owner, items, revision, place, expiresAtMs };
     this.#snapshots.set(id, snapshot);
-    this.#letters += letters;
     return page(snapshot, id, 0, limit);
   }
 
@@ -82,41 +86,21 @@ export class ListPages {
     return page(snapshot, id, Number(offset), limit > 0 ? limit : snapshot.items.length);
   }
 
-  /**
-   * Drops expired snapshots first, then the oldest of the largest owner: no user pushes out the lists of
-   * others.
-   */
-  #makeRoom(letters: number, owner: string): void {
+  /** Drops expired snapshots first, then the oldest of the owner, then the oldest. */
+  #makeRoom(letters: number, owner: string): Place {
     const now = this.clock.monotonicMs();
     for (const [id, { expiresAtMs }] of this.#snapshots) if (expiresAtMs < now) this.#forget(id);
-    while (
-      this.#snapshots.size > 0 &&
-      (this.#snapshots.size >= MAX_SNAPSHOTS || this.#letters + letters > this.maxLetters)
-    ) {
-      const most = this.#greediest(owner, letters);
-      for (const [id, snapshot] of this.#snapshots)
-        if (snapshot.owner === most) {
-          this.#forget(id);
-          break;
-        }
+    for (;;) {
+      const place = this.#kept.tryEnter(owner, letters + this.maxLetters / MAX_SNAPSHOTS);
+      if (place) return place;
+      const kept = [...this.#snapshots];
+      const [id = ''] = kept.find(([, snapshot]) => snapshot.owner === owner) ?? kept[0] ?? [];
+      this.#forget(id);
     }
-  }
-
-  /** Owner of the largest part of the stored snapshots, counting the new one. */
-  #greediest(owner: string, letters: number): string {
-    const parts = new Map([[owner, 1 / MAX_SNAPSHOTS + letters / this.maxLetters]]);
-    const kept = new Set<string>();
-    for (const snapshot of this.#snapshots.values()) {
-      const part = 1 / MAX_SNAPSHOTS + snapshot.letters / this.maxLetters;
-      parts.set(snapshot.owner, (parts.get(snapshot.owner) ?? 0) + part);
-      kept.add(snapshot.owner);
-    }
-    const [most = ''] = [...kept].sort((a, b) => (parts.get(b) ?? 0) - (parts.get(a) ?? 0));
-    return most;
   }
 
   #forget(id: string): void {
-    this.#letters -= this.#snapshots.get(id)?.letters ?? 0;
+    this.#snapshots.get(id)?.place.release();
     this.#snapshots.delete(id);
   }
 }

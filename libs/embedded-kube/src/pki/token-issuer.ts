@@ -10,10 +10,11 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
+import { isMissingFile, unless } from '#lib/errors';
 
 /** The text of a file of secrets; made (0600) with what `make` gives when it is not there yet. */
 export async function ensureSecretFile(path: string, make: () => Promise<string>): Promise<string> {
-  const found = await readIfThere(path);
+  const found = await readFile(path, 'utf8').catch(unless(isMissingFile));
   if (found !== undefined) return found;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const draft = await writeDraft(path, await make());
@@ -21,7 +22,7 @@ export async function ensureSecretFile(path: string, make: () => Promise<string>
     // a link never overwrites: of two that begin at once, one key wins and both use it
     await link(draft, path);
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     await unlink(draft);
   }
@@ -41,22 +42,11 @@ async function writeDraft(path: string, text: string): Promise<string> {
   return draft;
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  // not `instanceof Error`: what Node's own modules throw belongs to another realm inside a test runner's sandbox
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
-}
-
 export const ISSUER = 'https://kubernetes.default.svc.cluster.local';
 const ALGORITHM = 'ES256';
+const TOLERANCE_SECONDS = 10;
+/** A program sends its token with each request, and verifying the signature takes longer than many of them. */
+const MOST_VERIFIED = 1_000;
 
 /** The object a token is bound to: it is good as long as that lives. */
 export interface BoundObject {
@@ -81,6 +71,9 @@ export interface TokenRequest {
 
 /** Signs and verifies the tokens of service accounts with `service-account.key` of its folder. */
 export class TokenIssuer {
+  /** Claims of tokens with a good signature, by the token; the oldest first. */
+  readonly #verified = new Map<string, JWTPayload>();
+
   private constructor(
     private readonly privateKey: webcrypto.CryptoKey,
     private readonly publicKey: KeyObject,
@@ -116,16 +109,25 @@ export class TokenIssuer {
    */
   async verify(token: string, now: Date): Promise<JWTPayload | undefined> {
     try {
-      const { nbf = 0 } = decodeJwt(token); // believed once the signature is verified
+      const claims = this.#verified.get(token) ?? decodeJwt(token); // believed once the signature is verified
+      const currentDate = new Date(Math.max(now.getTime(), (claims.nbf ?? 0) * 1000));
+      if (this.#verified.has(token)) return isOver(claims, currentDate) ? undefined : claims;
       const { payload } = await jwtVerify(token, this.publicKey, {
         issuer: ISSUER,
         algorithms: [ALGORITHM],
-        currentDate: new Date(Math.max(now.getTime(), nbf * 1000)),
-        clockTolerance: 10,
+        currentDate,
+        clockTolerance: TOLERANCE_SECONDS,
       });
+      this.#verified.set(token, payload);
+      const [oldest = ''] = this.#verified.keys();
+      if (this.#verified.size > MOST_VERIFIED) this.#verified.delete(oldest);
       return payload;
     } catch {
       return undefined;
     }
   }
+}
+
+function isOver({ exp = 0 }: JWTPayload, now: Date): boolean {
+  return exp <= Math.floor(now.getTime() / 1000) - TOLERANCE_SECONDS;
 }

@@ -94,12 +94,10 @@ export interface CrdInstallerParts {
  * looked at again.
  */
 export class CrdInstaller {
-  readonly #parts: CrdInstallerParts;
   /** Built-in types, which no definition can replace and no deletion of one can remove. */
   readonly #builtin: ReadonlySet<string>;
 
-  constructor(parts: CrdInstallerParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: CrdInstallerParts) {
     this.#builtin = new Set(parts.types.list().map(qualified));
     for (const { object } of parts.store.list(CRDS)) this.#install(object);
     parts.store.subscribe((change) => this.#observe(change));
@@ -108,15 +106,15 @@ export class CrdInstaller {
   #observe(change: StoredChange): void {
     if (change.resource === CRDS) {
       if (change.type !== 'DELETED') this.#install(change.after.object);
-      else if (!this.#builtin.has(change.name)) this.#parts.types.remove(change.name);
+      else if (!this.#builtin.has(change.name)) this.parts.types.remove(change.name);
     } else if (change.type === 'DELETED') {
-      const crd = this.#parts.store.get({ resource: CRDS, namespace: '', name: change.resource });
+      const crd = this.parts.store.get({ resource: CRDS, namespace: '', name: change.resource });
       if (crd && crd.object.metadata.deletionTimestamp !== undefined) this.#cleanUp(crd.object);
     }
   }
 
   #install(crd: KubeObject): void {
-    const { types, log } = this.#parts;
+    const { types, log } = this.parts;
     try {
       const type = typeOfCrd(crd);
       if (this.#builtin.has(crd.metadata.name ?? ''))
@@ -137,7 +135,7 @@ export class CrdInstaller {
 
   #cleanUp(crd: KubeObject): void {
     void this.#deleteObjects(crd).catch((error: unknown) => {
-      this.#parts.log.error(
+      this.parts.log.error(
         { crd: crd.metadata.name, error: errorText(error) },
         'deleting the objects of a CustomResourceDefinition failed',
       );
@@ -145,7 +143,7 @@ export class CrdInstaller {
   }
 
   async #deleteObjects(crd: KubeObject): Promise<void> {
-    const { store, types, objects } = this.#parts;
+    const { store, types, objects } = this.parts;
     const name = crd.metadata.name ?? '';
     const type = types.find(name);
     const version = type?.versions.find((each) => each.name === type.storageVersion) ?? type?.versions[0];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { at, parseAmounts, textAt } from '#lib/kube-semantics';
+import { waitFor } from '#lib/testing';
 import { testApi, thingCrd } from '../testdata/test-api.js';
 
 const MAX_BYTES = 1.5 * 1024 * 1024;
@@ -64,13 +65,17 @@ describe('an object of a namespace that is full', () => {
   it('takes the mark of its deletion and gives up its finalizers', async () => {
     const path = '/api/v1/namespaces/full/configmaps';
     await api.admin.create('/api/v1/namespaces', { metadata: { name: 'full' } });
+    const quota = '/api/v1/namespaces/full/resourcequotas/agentplane';
+    await waitFor(async () => (await api.admin.get(quota)).code === 200);
     const finalizers = ['test.example/a', 'test.example/b'];
     const made = await api.admin.create(path, {
       metadata: { name: 'a', finalizers },
-      data: { x: 'x'.repeat(39_000) },
+      data: { x: 'x'.repeat(38_000) },
     });
-    const left = 50_000 - made.text.length;
-    expect((await api.admin.merge(`${path}/a`, { data: { x: 'x'.repeat(39_000 + left - 20) } })).code).toBe(
+    expect(made.code).toBe(201);
+    const { body } = await api.admin.get(quota);
+    const left = 50_000 - Number(at(body, 'status', 'used', 'agentplane.dev/letters'));
+    expect((await api.admin.merge(`${path}/a`, { data: { x: 'x'.repeat(38_000 + left - 20) } })).code).toBe(
       200,
     );
     expect((await api.admin.merge(`${path}/a`, { data: { y: 'y'.repeat(100) } })).code).toBe(403);

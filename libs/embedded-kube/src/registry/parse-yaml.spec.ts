@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiError } from '#lib/kube-semantics';
+import { itLong } from '#lib/testing';
 import { parseYaml } from './parse-yaml.js';
 
 const LIMIT = 256 * 1024;
@@ -44,5 +45,16 @@ describe('parseYaml', () => {
       413,
       expect.stringContaining(`limit for YAML is ${LIMIT}; send JSON`),
     ]);
+  });
+
+  // a parser that compares each key with all, or looks up the line of each error, takes minutes for the two
+  itLong('reads many keys, and refuses many errors, in linear time', () => {
+    const startedMs = performance.now();
+    expect(Object.keys(parseYaml(keys(18_000)) as object)).toHaveLength(18_000);
+    expect(refusal(`a: "${'\\q'.repeat(120_000)}"`)).toEqual([
+      400,
+      expect.stringContaining('Invalid escape'),
+    ]);
+    expect(performance.now() - startedMs).toBeLessThan(30_000);
   });
 });

@@ -20,9 +20,8 @@ import { checkCreatedByApply, checkNodeWrite } from '../authz/node-restriction.j
 import type { EscalationCheck } from '../authz/escalation.js';
 import { negotiate } from '../http/request-body.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
-import type { FindListeners } from '../http/request-pots.js';
+import { type FindListeners, holderOf, RequestPots, WATCH_LIMITS } from '../http/request-pots.js';
 import type { HeldAnswers } from '../http/held-answers.js';
-import { holderOf } from '../http/user-requests.js';
 import { checkListOptions, checkListRevision, parseCount, parseListRevision } from '../list/list-options.js';
 import { ListPages } from '../list/list-pages.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
@@ -31,10 +30,10 @@ import type { StoredObject } from '../store/stored-object.js';
 import { serveWatch } from '../watch/serve-watch.js';
 import { SharedTexts, type WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
-import { ContendedWrites, OpenWatches } from './open-watches.js';
 import { readDeleteOptions, reportUnknownFields, type WriteOptions, writeOptions } from './write-options.js';
 import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
 import { type Patch, patched, readPatch } from './patch-body.js';
+import { withUsage } from './quota-objects.js';
 import { ABSENT_VERBS } from './type-registry.js';
 
 export interface ResourceHandlerParts {
@@ -63,12 +62,11 @@ const DELETION_LETTERS = 8 * 1024;
 export class ResourceHandlers {
   readonly #pages: ListPages;
   readonly #texts = new SharedTexts();
-  readonly #contended = new ContendedWrites();
-  readonly #watches: OpenWatches;
+  readonly #watches: RequestPots;
 
   constructor(private readonly parts: ResourceHandlerParts) {
     this.#pages = new ListPages(parts.clock);
-    this.#watches = new OpenWatches(parts.findListeners);
+    this.#watches = new RequestPots(WATCH_LIMITS, 'watches open', parts.findListeners);
   }
 
   async handle(context: RequestContext, served: ServedType): Promise<Reply> {
@@ -99,9 +97,10 @@ export class ResourceHandlers {
 
   #get(context: RequestContext, served: ServedType): Reply {
     const presenter = this.#presenter(context, served);
-    const stored = this.parts.objects.get(target(context, served));
-    this.#hold(context, [stored]);
-    return json(presenter.stored(stored));
+    const found = this.parts.objects.get(target(context, served));
+    const shown = withUsage(this.parts.store, served.type.resource, [found]);
+    this.#hold(context, shown);
+    return json(shown.map((stored) => presenter.stored(stored)).join(''));
   }
 
   /** Counts what an answer keeps as it was until its client has read it. @throws ApiError 429 */
@@ -149,7 +148,7 @@ export class ResourceHandlers {
       { context, served, selection, presenter },
       { ...this.parts, texts: this.#texts },
     );
-    this.#watches.begin(context.user, context.info.namespace, context.signal);
+    this.#watches.begin(context.user, context.signal);
     return reply;
   }
 
@@ -182,7 +181,7 @@ export class ResourceHandlers {
       return given;
     };
     const write = this.#writeContext(context, served, options);
-    const result = await this.#inTurn(context, served, (to) => this.parts.objects.update(to, replace, write));
+    const result = await this.parts.objects.update(target(context, served), replace, write);
     return this.#answer(context, served, result);
   }
 
@@ -193,7 +192,7 @@ export class ResourceHandlers {
     if (patch.kind === 'apply') return this.#apply(context, served, patch.body, options);
     const change = (current: KubeObject): KubeObject =>
       this.#patchedObject(current, patch, context, served, options);
-    const result = await this.#inTurn(context, served, (to) => this.parts.objects.update(to, change, write));
+    const result = await this.parts.objects.update(target(context, served), change, write);
     return this.#answer(context, served, result);
   }
 
@@ -245,18 +244,8 @@ export class ResourceHandlers {
     const { object, unknownFields } = served.version.rules.schema.prune(named);
     if (unknownFields.length > 0) throw applyUnknown(named, unknownFields);
     const write = { ...this.#writeContext(context, served, options), force: options.force };
-    const result = await this.#inTurn(context, served, (to) => this.parts.objects.apply(to, object, write));
+    const result = await this.parts.objects.apply(target(context, served), object, write);
     return this.#answer(context, served, result);
-  }
-
-  #inTurn(
-    context: RequestContext,
-    served: ServedType,
-    write: (to: ObjectTarget) => Promise<WriteResult>,
-  ): Promise<WriteResult> {
-    const to = target(context, served);
-    const object = `${qualified(served.type)}/${to.namespace}/${to.name}`;
-    return this.#contended.perform(context.user, object, () => write(to));
   }
 
   async #delete(context: RequestContext, served: ServedType): Promise<Reply> {
@@ -301,7 +290,12 @@ export class ResourceHandlers {
   }
 
   #selected(served: ServedType, selection: Selection) {
-    const all = this.parts.store.list(storageKey(served.type), selection.namespace);
+    const { store } = this.parts;
+    const all = withUsage(
+      store,
+      served.type.resource,
+      store.list(storageKey(served.type), selection.namespace),
+    );
     const { labels, fields, name } = selection;
     if (labels.length === 0 && fields.length === 0 && name === undefined) return all;
     return all.filter((item) => isSelected(selection, item.object));

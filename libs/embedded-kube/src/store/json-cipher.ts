@@ -12,19 +12,16 @@ const ENCRYPTED = new Set(['secrets']);
  * text of one Secret cannot be put in the place of another; everything else is plain JSON.
  */
 export class JsonCipher {
-  readonly #keys: readonly Buffer[];
-
   /** @param keys of 32 bytes each: the first one seals, all of them open */
-  constructor(keys: readonly Buffer[]) {
+  constructor(private readonly keys: readonly Buffer[]) {
     if (keys.length === 0) throw new Error('there is no encryption key');
     for (const { length } of keys)
       if (length !== KEY_BYTES) throw new Error(`an encryption key must have 32 bytes, one has ${length}`);
-    this.#keys = keys;
   }
 
   /** True when something may be sealed with another key than the first. */
   get hasFormerKeys(): boolean {
-    return this.#keys.length > 1;
+    return this.keys.length > 1;
   }
 
   seal(key: ResourceKey, json: string): string {
@@ -38,7 +35,7 @@ export class JsonCipher {
   /** Throws when the text was changed, belongs to another key, or was sealed with none of the encryption keys. */
   open(key: ResourceKey, sealed: string): string {
     if (!sealed.startsWith(PREFIX)) return sealed;
-    for (const encryptionKey of this.#keys) {
+    for (const encryptionKey of this.keys) {
       const json = unseal(key, sealed, encryptionKey);
       if (json !== undefined) return json;
     }
@@ -52,7 +49,7 @@ export class JsonCipher {
   }
 
   get #sealing(): Buffer {
-    const [first] = this.#keys;
+    const [first] = this.keys;
     if (!first) throw new Error('there is no encryption key');
     return first;
   }

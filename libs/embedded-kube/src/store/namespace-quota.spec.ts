@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parseAmounts, textAt } from '#lib/kube-semantics';
+import { waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 import type { NamespaceQuota } from './namespace-quota.js';
 
@@ -53,13 +54,47 @@ describe('a namespace with a quota', () => {
     expect((await api.admin.create(path(ns, 'secrets'), { metadata: { name: 's' } })).code).toBe(201);
   });
 
+  it('has the ResourceQuota that refusals name, with its limits and their use', async () => {
+    const own = await namespace();
+    const quota = `${path(own, 'resourcequotas')}/agentplane`;
+    await waitFor(async () => (await api.admin.get(quota)).code === 200);
+    await api.admin.create(path(own, 'services'), service('a', 3));
+    const { body } = await api.admin.get(quota);
+    const hard = {
+      'agentplane.dev/letters': '40000',
+      'agentplane.dev/ports': '5',
+      'count/resourcequotas': '6',
+      'count/secrets': '2',
+      'count/services': '3',
+      pods: '3',
+      'requests.cpu': '2',
+      'requests.memory': '1Gi',
+    };
+    const { spec, status } = body as { spec: object; status: { used: Record<string, string> } };
+    expect([spec, status]).toEqual([{ hard }, { hard, used: expect.any(Object) as object }]);
+    expect(status.used).toMatchObject({
+      'agentplane.dev/ports': '3',
+      'count/resourcequotas': '1',
+      'count/secrets': '0',
+      'count/services': '1',
+      pods: '0',
+      'requests.memory': '0',
+    });
+    const list = await api.admin.get(path(own, 'resourcequotas'));
+    expect((list.body as { items: readonly object[] }).items).toMatchObject([{ spec, status }]);
+    const free = await namespace('free-');
+    expect((await api.admin.get(path(free, 'resourcequotas'))).body).toMatchObject({ items: [] });
+  });
+
   it('gives Services and pods no more ports', async () => {
     const own = await namespace();
     expect((await api.admin.create(path(own, 'services'), service('a', 3))).code).toBe(201);
     const refused = await api.admin.create(path(own, 'services'), service('b', 3));
     expect([refused.code, textAt(refused.body, ['message'])]).toEqual([
       403,
-      expect.stringContaining('requested: ports=3, used: ports=3, limited: ports=5'),
+      expect.stringContaining(
+        'requested: agentplane.dev/ports=3, used: agentplane.dev/ports=3, limited: agentplane.dev/ports=5',
+      ),
     ]);
     const { spec } = service('a', 6);
     expect((await api.admin.merge(`${path(own, 'services')}/a`, { spec })).code).toBe(403);

@@ -10,7 +10,20 @@ import {
   recordAt,
   textAt,
 } from '#lib/kube-semantics';
+import { RESOURCES } from '#lib/resources';
 import { isStepToEnd, type StoredChange } from './stored-object.js';
+
+/** Name of the ResourceQuota that shows the limits of a namespace. */
+export const QUOTA_NAME = 'agentplane';
+/** Limits that no ResourceQuota of Kubernetes has. */
+const LETTERS = `${RESOURCES.Workspace.group}/letters`;
+const PORTS = `${RESOURCES.Workspace.group}/ports`;
+
+/** Limits of a namespace and their present use, in the words of the status of a ResourceQuota. */
+export interface QuotaUse {
+  readonly hard: Readonly<Record<string, string>>;
+  readonly used: Readonly<Record<string, string>>;
+}
 
 /** Limits of one namespace. */
 export interface NamespaceQuota {
@@ -53,16 +66,13 @@ const NOTHING: Amounts = new Map();
  * ResourceQuota.
  */
 export class NamespaceUsage {
-  readonly #quota: NamespaceQuota | undefined;
   readonly #namespaces = new Map<string, Usage>();
 
-  constructor(quota: NamespaceQuota | undefined) {
-    this.#quota = quota;
-  }
+  constructor(private readonly quota: NamespaceQuota | undefined) {}
 
   /** @throws ApiError 403 */
   check(change: StoredChange): void {
-    const quota = this.#quota;
+    const quota = this.quota;
     if (!quota || change.type === 'DELETED' || !quota.appliesTo(change.namespace)) return;
     const used = this.#of(change.namespace);
     const isNew = change.type === 'ADDED';
@@ -70,12 +80,40 @@ export class NamespaceUsage {
     const added = sizeOf(change);
     if (isStepToEnd(change)) return;
     const slack = isNew ? 1 : GROWTH;
-    const most = Math.min(quota.kinds[resource] ?? quota.objects, quota.objects);
-    if (isNew) this.#require(change, `count/${resource}`, 1, used.counts.get(resource) ?? 0, most);
-    this.#require(change, 'letters', added.letters, used.letters, Math.floor(quota.letters * slack));
-    this.#require(change, 'ports', added.ports, used.ports, quota.ports);
+    const count = used.counts.get(resource) ?? 0;
+    if (isNew) this.#require(change, `count/${resource}`, 1, count, limitOfKind(quota, resource));
+    this.#require(change, LETTERS, added.letters, used.letters, Math.floor(quota.letters * slack));
+    this.#require(change, PORTS, added.ports, used.ports, quota.ports);
     for (const [name, limit] of quota.requests)
       this.#requireRequest(change, name, added.requests.get(name) ?? 0n, limit);
+  }
+
+  /** Limits of a namespace and their use; undefined for one without limits. Kinds of which it has none are left out, unless they have a limit of their own. */
+  limitsOf(namespace: string): QuotaUse | undefined {
+    const quota = this.quota;
+    if (!quota?.appliesTo(namespace)) return undefined;
+    const used = this.#of(namespace);
+    const kinds = [...new Set([...Object.keys(quota.kinds), ...used.counts.keys()])].sort();
+    const rows: readonly (readonly [string, string, string])[] = [
+      ...kinds.map((kind) => {
+        const limit = limitOfKind(quota, kind);
+        return [`count/${kind}`, String(limit), String(used.counts.get(kind) ?? 0)] as const;
+      }),
+      [LETTERS, String(quota.letters), String(used.letters)],
+      [PORTS, String(quota.ports), String(used.ports)],
+      ...[...quota.requests].map(
+        ([name, limit]) =>
+          [
+            nameOfRequest(name),
+            amountText(name, limit),
+            amountText(name, used.requests.get(name) ?? 0n),
+          ] as const,
+      ),
+    ];
+    return {
+      hard: Object.fromEntries(rows.map(([name, limit]) => [name, limit])),
+      used: Object.fromEntries(rows.map(([name, , use]) => [name, use])),
+    };
   }
 
   add(change: StoredChange): void {
@@ -88,7 +126,7 @@ export class NamespaceUsage {
   }
 
   #count(change: StoredChange, sign: 1 | -1): void {
-    if (!this.#quota?.appliesTo(change.namespace)) return;
+    if (!this.quota?.appliesTo(change.namespace)) return;
     const used = this.#of(change.namespace);
     const { letters, ports, requests } = sizeOf(change);
     used.letters += sign * letters;
@@ -106,9 +144,8 @@ export class NamespaceUsage {
   #requireRequest(change: StoredChange, name: string, requested: bigint, limit: bigint): void {
     const used = this.#of(change.namespace).requests.get(name) ?? 0n;
     if (requested <= 0n || used + requested <= limit) return;
-    const format = name === 'memory' ? 'binary' : 'decimal';
-    const texts = [requested, used, limit].map((nano) => formatQuantity({ nano, format }));
-    this.#refuse(change, name === 'pods' ? name : `requests.${name}`, texts);
+    const texts = [requested, used, limit].map((nano) => amountText(name, nano));
+    this.#refuse(change, nameOfRequest(name), texts);
   }
 
   #refuse(change: StoredChange, what: string, [requested, used, limit]: readonly string[]): never {
@@ -116,8 +153,8 @@ export class NamespaceUsage {
     throw forbidden(
       { resource, group: group.join('.') },
       change.name,
-      `exceeded quota: agentplane, requested: ${what}=${requested}, used: ${what}=${used}, ` +
-        `limited: ${what}=${limit}; delete what is not needed, or raise the limit (${this.#quota?.advice})`,
+      `exceeded quota: ${QUOTA_NAME}, requested: ${what}=${requested}, used: ${what}=${used}, ` +
+        `limited: ${what}=${limit}; delete what is not needed, or raise the limit (${this.quota?.advice})`,
     );
   }
 
@@ -126,6 +163,18 @@ export class NamespaceUsage {
     if (!usage) this.#namespaces.set(namespace, (usage = emptyUsage()));
     return usage;
   }
+}
+
+function limitOfKind({ kinds, objects }: NamespaceQuota, kind: string): number {
+  return Math.min(kinds[kind] ?? objects, objects);
+}
+
+function nameOfRequest(name: string): string {
+  return name === 'pods' ? name : `requests.${name}`;
+}
+
+function amountText(name: string, nano: bigint): string {
+  return formatQuantity({ nano, format: name === 'memory' ? 'binary' : 'decimal' });
 }
 
 function emptyUsage(): Usage {

@@ -12,7 +12,7 @@ import {
   type LoadedLog,
 } from './change-log.js';
 import type { JsonCipher } from './json-cipher.js';
-import { type NamespaceQuota, NamespaceUsage } from './namespace-quota.js';
+import { type NamespaceQuota, NamespaceUsage, type QuotaUse } from './namespace-quota.js';
 import { ObjectIndex } from './object-index.js';
 import {
   checkObjectSize,
@@ -82,7 +82,6 @@ const OWN_ATTEMPTS = 6;
  * the batch is written again.
  */
 export class ObjectStore {
-  readonly #options: ObjectStoreOptions;
   readonly #index = new ObjectIndex();
   readonly #usage: NamespaceUsage;
   readonly #locks = new KeyLocks();
@@ -97,8 +96,7 @@ export class ObjectStore {
   #assigned = 1;
   #compactedInLog = 0;
 
-  constructor(options: ObjectStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: ObjectStoreOptions) {
     this.history = new ChangeHistory(options);
     this.#usage = new NamespaceUsage(options.quota);
     this.#queue = new WriteQueue(options.queueLimits);
@@ -111,10 +109,10 @@ export class ObjectStore {
 
   /** Takes the database and reads everything into memory. */
   async open(): Promise<void> {
-    const { log, cipher } = this.#options;
+    const { log, cipher } = this.options;
     await this.#own();
     const loaded = await log.load();
-    await reseal(loaded, this.#options);
+    await reseal(loaded, this.options);
     for (const record of loaded.objects) {
       const change = {
         ...record,
@@ -154,7 +152,7 @@ export class ObjectStore {
     this.#stopped.abort(new Error('the API server is stopping'));
     this.#stopForgetting();
     await this.#flushing;
-    await this.#options.log.close();
+    await this.options.log.close();
   }
 
   get(key: ResourceKey): StoredObject | undefined {
@@ -164,6 +162,11 @@ export class ObjectStore {
   /** Objects in the order of namespace and name; of all namespaces when none is given. */
   list(resource: string, namespace?: string): readonly StoredObject[] {
     return this.#index.list(resource, namespace);
+  }
+
+  /** Limits of a namespace and their use; undefined for one without limits. */
+  limitsOf(namespace: string): QuotaUse | undefined {
+    return this.#usage.limitsOf(namespace);
   }
 
   /** Calls back for every committed change, in order; the result unsubscribes. */
@@ -186,7 +189,7 @@ export class ObjectStore {
   ): Promise<StoredObject | undefined> {
     const late = new AbortController();
     const { promise: tooLate, reject } = Promise.withResolvers<never>();
-    const cancel = this.#options.clock.after(ANSWER_MS, () => {
+    const cancel = this.options.clock.after(ANSWER_MS, () => {
       const error = timeout('the database did not confirm the write in time; the write may still be applied');
       late.abort(error);
       reject(error);
@@ -261,7 +264,7 @@ export class ObjectStore {
 
   /** Shows a batch to readers and watches, in the order of revisions. */
   async #show(batch: readonly PendingWrite[]): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     let sinceMs = clock.monotonicMs();
     for (const { change, done } of batch) {
       if (clock.monotonicMs() - sinceMs >= MAX_STRETCH_MS) {
@@ -285,7 +288,7 @@ export class ObjectStore {
         listener(change);
       } catch (error) {
         const { resource, namespace, name } = change;
-        this.#options.logger.error(
+        this.options.logger.error(
           { resource, namespace, name, err: error },
           'publishing a change to watches failed',
         );
@@ -294,7 +297,7 @@ export class ObjectStore {
   }
 
   async #commit(batch: readonly ChangeRecord[]): Promise<void> {
-    const { log, logger } = this.#options;
+    const { log, logger } = this.options;
     const [first, last] = [batch[0]?.revision ?? 0, batch.at(-1)?.revision ?? 0];
     try {
       return await log.commit(batch);
@@ -323,7 +326,7 @@ export class ObjectStore {
     const backoff = this.#backoff();
     for (;;) {
       try {
-        return await this.#options.log.open();
+        return await this.options.log.open();
       } catch (error) {
         if (!(error instanceof DatabaseOwnedError) || backoff.failures >= OWN_ATTEMPTS) throw error;
       }
@@ -332,11 +335,11 @@ export class ObjectStore {
   }
 
   #backoff(): Backoff {
-    return new Backoff(this.#options.clock, PAUSES);
+    return new Backoff(this.options.clock, PAUSES);
   }
 
   #forgetRegularly(): void {
-    this.#stopForgetting = this.#options.clock.after(FORGET_EVERY_MS, () => {
+    this.#stopForgetting = this.options.clock.after(FORGET_EVERY_MS, () => {
       this.history.forgetOld();
       // while something is written its loop does it
       if (!this.#flushing) void this.#compactLog();
@@ -348,10 +351,10 @@ export class ObjectStore {
     const compacted = this.history.compacted;
     if (compacted === this.#compactedInLog) return;
     try {
-      await this.#options.log.compact(compacted);
+      await this.options.log.compact(compacted);
       this.#compactedInLog = compacted;
     } catch (error) {
-      this.#options.logger.warn(
+      this.options.logger.warn(
         { error: errorText(error) },
         'compacting the change log failed, retrying later',
       );
@@ -360,7 +363,7 @@ export class ObjectStore {
 
   #record(change: StoredChange): ChangeRecord {
     const { type, resource, namespace, name, after } = change;
-    const object = this.#options.cipher.seal(change, after.json);
+    const object = this.options.cipher.seal(change, after.json);
     return { type, resource, namespace, name, revision: after.revision, object };
   }
 }

@@ -13,8 +13,7 @@ describe('SubresourceHandlers', () => {
     const reading = new AbortController();
     const ask = (verb: string, signal: AbortSignal): Promise<unknown> => {
       const user = { username: 'slow', groups: [] };
-      const cut = (): void => undefined;
-      const context = { info: { ...PLACE, verb }, user, signal, cut } as unknown as RequestContext;
+      const context = { info: { ...PLACE, verb }, user, signal } as unknown as RequestContext;
       const found = Promise.resolve(handlers.find(context.info)?.(context));
       return found.then(
         (reply) => reply?.kind === 'json' && reply.code,

@@ -22,13 +22,10 @@ const EMPTY: Content = { users: [], retired: [] };
  * it again when it has changed, so that a user who was added or removed is so at once.
  */
 export class StoreUserFile implements StoreUsers {
-  readonly #path: string;
   #version = '';
   #content: Content = EMPTY;
 
-  constructor(path: string) {
-    this.#path = path;
-  }
+  constructor(private readonly path: string) {}
 
   find(accessKeyId: string): StoreUser | undefined {
     return this.#read().users.find((user) => user.accessKeyId === accessKeyId);
@@ -71,10 +68,10 @@ export class StoreUserFile implements StoreUsers {
   }
 
   #read(): Content {
-    const version = versionOf(this.#path);
+    const version = versionOf(this.path);
     if (version === this.#version) return this.#content;
     // a file that a person is editing must not shut out the users that are known
-    if (this.#version === '') this.#content = readJson<Content>(this.#path) ?? EMPTY;
+    if (this.#version === '') this.#content = readJson<Content>(this.path) ?? EMPTY;
     else this.#content = this.#readAgain() ?? this.#content;
     this.#version = version;
     return this.#content;
@@ -82,14 +79,14 @@ export class StoreUserFile implements StoreUsers {
 
   #readAgain(): Content | undefined {
     try {
-      return readJson<Content>(this.#path) ?? EMPTY;
+      return readJson<Content>(this.path) ?? EMPTY;
     } catch {
       return undefined;
     }
   }
 
   #write(content: Content): void {
-    writeJson(this.#path, content);
+    writeJson(this.path, content);
     this.#version = '';
   }
 }

@@ -81,19 +81,16 @@ export interface ConnectionSharesOptions {
  * number until others hold less.
  */
 export class ConnectionShares {
-  readonly #options: ConnectionSharesOptions;
   /** True when a role may have a lowered limit; a former guard may have left some. */
   #isLowered = true;
   #cutMs = -Infinity;
   #loggedMs = -Infinity;
 
-  constructor(options: ConnectionSharesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ConnectionSharesOptions) {}
 
   /** @param hosts object ids of roles that may hold what they need */
   async look(connection: OwnConnection, hosts: readonly string[]): Promise<void> {
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.options.clock.monotonicMs();
     const all = await listSessions(connection);
     const free = (await readRoom(connection)) - all.length;
     if (free >= RESERVE && !this.#isLowered) return;
@@ -116,7 +113,7 @@ export class ConnectionShares {
     const changed = roles.filter(({ id }) => limits.has(id));
     const isDone =
       changed.length === 0 ||
-      (await this.#options.change(async (own) => {
+      (await this.options.change(async (own) => {
         for (const role of changed) await limitRole(own, role, limits.get(role.id) ?? role.limit);
       }));
     if (isDone)
@@ -128,7 +125,7 @@ export class ConnectionShares {
     if (nowMs - this.#loggedMs < LOG_MS) return;
     this.#loggedMs = nowMs;
     const named = roles.filter(({ id }) => ended.some(({ role }) => role === id));
-    this.#options.log.warn(
+    this.options.log.warn(
       { roles: named.map(({ name }) => name), connections: ended.length, reserve: RESERVE },
       'ended idle connections of a workspace: its agents hold so many that fewer than the reserve are left for others; lower db_max_connections of the deployments whose ids follow agent_ in the roles',
     );

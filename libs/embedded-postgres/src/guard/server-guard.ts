@@ -148,7 +148,6 @@ function codeOf(error: unknown): unknown {
  * database; a new session lifts those that it does not know.
  */
 export class ServerGuard {
-  readonly #options: ServerGuardOptions;
   readonly #standings = new Map<string, Standing>();
   #session: Session | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -160,8 +159,7 @@ export class ServerGuard {
   readonly #queue: NotificationQueue;
   #muteLoggedMs = -Infinity;
 
-  constructor(options: ServerGuardOptions) {
-    this.#options = options;
+  constructor(private readonly options: ServerGuardOptions) {
     const { log, clock } = options;
     this.#queue = new NotificationQueue(options);
     this.#shares = new ConnectionShares({ log, clock, change: (work) => this.#change(work) });
@@ -171,7 +169,7 @@ export class ServerGuard {
     this.#looking = this.#look().finally(() => {
       if (this.#isStopped) return;
       const lookMs = this.#mute.isCrowded ? CROWDED_LOOK_MS : LOOK_MS;
-      this.#cancel = this.#options.clock.after(lookMs, () => this.start());
+      this.#cancel = this.options.clock.after(lookMs, () => this.start());
     });
   }
 
@@ -183,7 +181,7 @@ export class ServerGuard {
   }
 
   async #look(): Promise<void> {
-    const { log } = this.#options;
+    const { log } = this.options;
     this.#endMute();
     try {
       const session = (this.#session = await this.#ready());
@@ -204,7 +202,7 @@ export class ServerGuard {
 
   /** Ends sessions before login. It needs no session of its own: the server may not be able to take one. */
   #endMute(): void {
-    const { postmaster, clock, log } = this.#options;
+    const { postmaster, clock, log } = this.options;
     const nowMs = clock.monotonicMs();
     const ended = this.#mute.end(postmaster(), nowMs);
     if (ended === 0 || nowMs - this.#muteLoggedMs < MUTE_LOG_MS) return;
@@ -216,7 +214,7 @@ export class ServerGuard {
   }
 
   async #ready(): Promise<Session> {
-    const { hosts: names } = this.#options;
+    const { hosts: names } = this.options;
     const known = this.#session;
     if (!known) return await this.#open();
     // superusers are among them
@@ -225,7 +223,7 @@ export class ServerGuard {
   }
 
   async #open(): Promise<Session> {
-    const { superuserUri: uri, hosts: names, postmaster, log } = this.#options;
+    const { superuserUri: uri, hosts: names, postmaster, log } = this.options;
     let connection: OwnConnection | undefined;
     try {
       connection = await openConnection({ uri, applicationName: 'agentplane guard' });
@@ -254,7 +252,7 @@ export class ServerGuard {
   }
 
   async #end(connection: OwnConnection, ended: readonly LockHolder[]): Promise<void> {
-    const { log } = this.#options;
+    const { log } = this.options;
     await endBackends(
       connection,
       ended.map(({ pid }) => pid),
@@ -273,7 +271,7 @@ export class ServerGuard {
   async #lookAtQueue(connection: OwnConnection, hosts: readonly string[]): Promise<void> {
     const holder = await this.#queue.look(connection, hosts);
     if (!holder || !this.#judge(holder.role, [holder.pid])) return;
-    this.#options.log.warn(
+    this.options.log.warn(
       { role: await findRoleName(connection, holder.role) },
       'ended a connection of an agent: notifications of all databases waited for it; find what listens in a long transaction, or does not read, in the deployment whose id follows agent_ in the role',
     );
@@ -281,7 +279,7 @@ export class ServerGuard {
 
   /** True when this is news: an ended backend may still hold its locks at the next check. */
   #judge(role: string, pids: readonly number[]): boolean {
-    const now = this.#options.clock.monotonicMs();
+    const now = this.options.clock.monotonicMs();
     const standing = this.#standings.get(role);
     if (standing?.kind === 'suspended') return false;
     if (standing && pids.every((pid) => standing.pids.includes(pid))) return false;
@@ -295,7 +293,7 @@ export class ServerGuard {
   }
 
   async #advance(connection: OwnConnection, role: string, standing: Standing): Promise<void> {
-    const { log, clock } = this.#options;
+    const { log, clock } = this.options;
     const now = clock.monotonicMs();
     if (standing.kind === 'warned') {
       if (now - standing.atMs > WARNED_MS) this.#standings.delete(role);
@@ -325,7 +323,7 @@ export class ServerGuard {
    * at the next check.
    */
   async #change(work: (connection: OwnConnection) => Promise<void>): Promise<boolean> {
-    const { superuserUri: uri, log } = this.#options;
+    const { superuserUri: uri, log } = this.options;
     let connection: OwnConnection | undefined;
     try {
       connection = await openConnection({ uri, applicationName: 'agentplane guard' });
@@ -341,7 +339,7 @@ export class ServerGuard {
 
   async #restore(connection: OwnConnection, name: string): Promise<void> {
     await restoreRole(connection, name);
-    this.#options.log.info({ role: name }, 'role of an agent may log in again');
+    this.options.log.info({ role: name }, 'role of an agent may log in again');
   }
 
   async #close(): Promise<void> {

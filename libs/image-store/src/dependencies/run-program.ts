@@ -29,9 +29,13 @@ export interface ProgramEnd {
 const KEPT_CHARACTERS = 20_000;
 const SHOWN_CHARACTERS = 2_000;
 
+/** npm explains its options after the reason. */
+const USAGE_OF_NPM = /^(?:npm error\n)?npm error (?:Clean install a project|Usage:)$/m;
+
 /** The part of an output that a message shows. */
 export function endOfOutput(output: string): string {
-  return output.trim().slice(-SHOWN_CHARACTERS);
+  const [reason = ''] = output.split(USAGE_OF_NPM);
+  return reason.trim().slice(-SHOWN_CHARACTERS);
 }
 
 /** Variables that lead to files of the platform's user: caches, settings and logins. */

@@ -2,7 +2,6 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { applyDefaults, canonical } from '../schema/defaults.js';
 import { errorsOfEach, type FieldError, typeInvalid } from '../schema/field-error.js';
 import { knownDefinition, objectMetaSchema } from '../schema/known-definitions.js';
-import type { NameRule } from '../schema/object-meta.js';
 import { prune, withoutIdleNulls } from '../schema/prune.js';
 import type { CompiledSchema, SchemaNode } from '../schema/schema-node.js';
 import { typeOf } from '../schema/validate-value.js';
@@ -39,24 +38,10 @@ import { type KindNames, kindNames } from './kind-names.js';
 import { validators } from './validation/validators.js';
 
 /** A kind that the server brings by itself. */
-export interface BuiltinKind {
-  /** '' for the core group. */
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
+export interface BuiltinKind extends Omit<KindNames, 'definition'> {
   readonly listKind: string;
-  readonly plural: string;
-  readonly singular: string;
-  readonly shortNames: readonly string[];
-  readonly categories: readonly string[];
-  readonly namespaced: boolean;
-  readonly nameRule: NameRule;
-  /** Served subresources: `status`, `scale`, `log`, `binding`, `eviction`, `token`, `finalize`. */
-  readonly subresources: readonly string[];
   /** Structure for pruning, server-side apply and types of values. */
   readonly schema: CompiledSchema;
-  /** True when `metadata.generation` counts changes of this kind. */
-  readonly hasGeneration: boolean;
   /**
    * Fields that a create or update through the API fills in: static defaults, `stringData` folded into `data`, … Not
    * what needs the world (cluster IPs, service account tokens).

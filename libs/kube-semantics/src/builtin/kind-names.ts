@@ -2,6 +2,7 @@ import type { NameRule } from '../schema/object-meta.js';
 
 /** Names of a built-in kind. */
 export interface KindNames {
+  /** '' for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -11,7 +12,9 @@ export interface KindNames {
   readonly categories: readonly string[];
   readonly namespaced: boolean;
   readonly nameRule: NameRule;
+  /** Served subresources: `status`, `scale`, `log`, `binding`, `eviction`, `token`, `finalize`. */
   readonly subresources: readonly string[];
+  /** True when `metadata.generation` counts changes of this kind. */
   readonly hasGeneration: boolean;
   /** Name of its schema in the OpenAPI documents. */
   readonly definition: string;

@@ -1,3 +1,5 @@
+import type { ObjectMeta as ReadMeta } from '#lib/resources';
+
 /** The same object with other metadata; undefined fields are dropped. */
 export function withMetadata(object: KubeObject, change: Partial<ObjectMeta>): KubeObject {
   return { ...object, metadata: dropUndefined({ ...object.metadata, ...change }) };
@@ -25,29 +27,9 @@ export function timestamp(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`;
 }
 
-export interface OwnerReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
-}
-
-export interface ObjectMeta {
-  readonly name?: string;
-  readonly generateName?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly generation?: number;
+/** Metadata as a client may send them. */
+export interface ObjectMeta extends Partial<Omit<ReadMeta, 'creationTimestamp'>> {
   readonly creationTimestamp?: string | null;
-  readonly deletionTimestamp?: string;
-  readonly deletionGracePeriodSeconds?: number;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly OwnerReference[];
   readonly managedFields?: readonly unknown[];
 }
 

@@ -75,9 +75,3 @@ function formatBinary(value: bigint): string {
   }
   return `${number}${BINARY[power] ?? ''}`;
 }
-
-/** The rounded number of a quantity such as `500m`, `1Gi` or `1e3`; undefined for any other text. */
-export function approximateNumber(text: string): number | undefined {
-  const quantity = parseQuantity(text);
-  return quantity && Number(quantity.nano) / Number(NANO);
-}

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { itLong } from '#lib/testing';
 import { compileSchema } from '../compiled-schema/compile-schema.js';
 import { builtinKinds } from '../builtin/builtin-kinds.js';
+import { parseQuantity } from '../quantity/quantity.js';
 import { invalid } from '../status/errors.js';
 import type { FieldError } from './field-error.js';
 import { validateObjectMeta } from './object-meta.js';
@@ -109,5 +111,13 @@ describe('an object with more mistakes than anybody reads', () => {
     expect(unknownFields.join('').length).toBeLessThan(300_000);
     expect(pruned({ k: fields })?.unknownFields).toHaveLength(1_000);
     expect(pruned({ ['k'.repeat(1_000_000)]: fields })?.unknownFields).toHaveLength(1);
+  });
+
+  itLong('has quantities read in no more time than their length is worth', () => {
+    const startedMs = performance.now();
+    expect(parseQuantity(`${'1'.repeat(1_000_000)}x`)).toBeUndefined();
+    expect(parseQuantity('1'.repeat(1_000_000))).toBeUndefined();
+    expect(parseQuantity('1.Gi')?.nano).toBe(1024n ** 3n * 10n ** 9n);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });

@@ -60,12 +60,9 @@ const MOST_UNKNOWN_LETTERS = 256 * 1024;
 class Pruner {
   readonly #unknown: string[] = [];
   readonly #unknownOfMetadata: string[] = [];
-  readonly #metadata: SchemaNode;
   #letters = 0;
 
-  constructor(metadata: SchemaNode) {
-    this.#metadata = metadata;
-  }
+  constructor(private readonly metadata: SchemaNode) {}
 
   /** Fields in the order of Kubernetes: the object's metadata, its fields, metadata of embedded resources. */
   get unknownFields(): readonly string[] {
@@ -105,7 +102,7 @@ class Pruner {
     const count = this.#unknown.length + this.#unknownOfMetadata.length;
     this.#letters += path.length;
     if (count > 0 && (count >= MOST_UNKNOWN || this.#letters > MOST_UNKNOWN_LETTERS)) return;
-    (schema === this.#metadata ? this.#unknownOfMetadata : this.#unknown).push(path);
+    (schema === this.metadata ? this.#unknownOfMetadata : this.#unknown).push(path);
   }
 
   #schemaOf(
@@ -113,7 +110,7 @@ class Pruner {
     schema: SchemaNode | undefined,
     isResource: boolean,
   ): SchemaNode | 'keep' | 'unknown' {
-    if (isResource && META_FIELDS.has(name)) return name === 'metadata' ? this.#metadata : 'keep';
+    if (isResource && META_FIELDS.has(name)) return name === 'metadata' ? this.metadata : 'keep';
     return schema?.field(name) ?? (schema?.preserveUnknown === true ? 'keep' : 'unknown');
   }
 

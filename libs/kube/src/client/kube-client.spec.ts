@@ -84,12 +84,10 @@ describe.each(HOMES)('KubeClient towards $name', ({ home }) => {
     await expect(foreign).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
   });
 
-  it('patches by merge and by operations', async () => {
+  it('patches by merge', async () => {
     const key = fresh();
     await client.create(CONFIG_MAPS, { metadata: key, data: { a: '1', b: '2' } });
     expect((await client.merge(CONFIG_MAPS, key, { data: { a: null } })).data).toEqual({ b: '2' });
-    const operations = [{ op: 'add', path: '/data/z', value: '9' }] as const;
-    expect((await client.json(CONFIG_MAPS, key, operations)).data).toEqual({ b: '2', z: '9' });
   });
 
   it('reads every page of a list', async () => {

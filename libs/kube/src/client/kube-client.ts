@@ -19,7 +19,6 @@ import {
   type Draft,
   type Fields,
   type IssuedToken,
-  type JsonPatchOperation,
   type KubeList,
   type ListOptions,
   type LogOptions,
@@ -227,16 +226,6 @@ export class KubeClient {
     metadata: Fields<ObjectMeta>,
   ): Promise<T> {
     return (await this.#patch('application/merge-patch+json', ref, key, { metadata }, {})) as T;
-  }
-
-  /** JSON patch (RFC 6902); a failed `test` is Invalid. */
-  async json<T extends KubeObject = Untyped>(
-    ref: ResourceRef<T>,
-    key: ObjectKey,
-    operations: readonly JsonPatchOperation[],
-    options: WriteOptions = {},
-  ): Promise<T> {
-    return (await this.#patch('application/json-patch+json', ref, key, operations, options)) as T;
   }
 
   /** Replaces the status alone (`/status`). */

@@ -151,10 +151,3 @@ export interface AppliedStatus<T extends WithStatus> {
   readonly metadata: DraftMeta & { readonly name: string };
   readonly status: StatusOf<T>;
 }
-
-export interface JsonPatchOperation {
-  readonly op: 'add' | 'remove' | 'replace' | 'test' | 'move' | 'copy';
-  readonly path: string;
-  readonly from?: string;
-  readonly value?: unknown;
-}

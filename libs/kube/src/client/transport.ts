@@ -45,15 +45,14 @@ const CONNECTION_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNREFUSED']);
  * whose loss affects no other request.
  */
 export class Transport {
-  readonly #connection: KubeConnection;
-  readonly #options: TransportOptions;
   readonly #clock: Clock;
   readonly #base: string;
   readonly #exchange: HttpExchange;
 
-  constructor(connection: KubeConnection, options: TransportOptions) {
-    this.#connection = connection;
-    this.#options = options;
+  constructor(
+    private readonly connection: KubeConnection,
+    private readonly options: TransportOptions,
+  ) {
     this.#clock = options.clock ?? systemClock;
     this.#base = new URL(connection.server).pathname.replace(/(?<!\/)\/+$/, '');
     this.#exchange = new HttpExchange(connection);
@@ -84,8 +83,7 @@ export class Transport {
       ...options,
       bodyTimeoutMs: options.silentForMs,
     });
-    if (statusOf(response) >= 400)
-      throw parseStatus(statusOf(response), await this.#textOf(response, 'GET', path));
+    if (statusOf(response) >= 400) throw this.#refusal(response, await this.#textOf(response, 'GET', path));
     return response;
   }
 
@@ -96,18 +94,22 @@ export class Transport {
   }
 
   async #once(method: Method, path: string, options: RequestOptions): Promise<unknown> {
-    const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    const timeout = AbortSignal.timeout(this.options.timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     const response = await this.#send('requests', method, path, { ...options, signal });
     const text = await this.#textOf(response, method, path, signal);
-    const retryAfter = response.headers['retry-after'];
-    if (statusOf(response) >= 400) throw parseStatus(statusOf(response), text, retryAfter);
+    if (statusOf(response) >= 400) throw this.#refusal(response, text);
     if (!isJson(response.headers['content-type'])) return text;
     try {
       return parseJson(text);
     } catch (error) {
       throw new KubeUnreachableError(method, path, error);
     }
+  }
+
+  #refusal(response: IncomingMessage, text: string): KubeApiError {
+    if (response.statusCode === 401) this.connection.auth.rejected?.();
+    return parseStatus(statusOf(response), text, response.headers['retry-after']);
   }
 
   async #textOf(
@@ -132,10 +134,10 @@ export class Transport {
     path: string,
     options: RequestOptions & { bodyTimeoutMs?: number },
   ): Promise<IncomingMessage> {
-    const authorization = await this.#connection.auth.authorization();
+    const authorization = await this.connection.auth.authorization();
     const headers: Record<string, string> = {
       accept: options.accept ?? 'application/json',
-      'user-agent': this.#options.userAgent,
+      'user-agent': this.options.userAgent,
     };
     if (authorization !== undefined) headers.authorization = authorization;
     let body: string | undefined;
@@ -150,8 +152,8 @@ export class Transport {
         headers,
         ...(body === undefined ? {} : { body }),
         ...(options.signal ? { signal: options.signal } : {}),
-        headTimeoutMs: this.#options.timeoutMs,
-        bodyTimeoutMs: options.bodyTimeoutMs ?? this.#options.timeoutMs,
+        headTimeoutMs: this.options.timeoutMs,
+        bodyTimeoutMs: options.bodyTimeoutMs ?? this.options.timeoutMs,
       });
     } catch (error) {
       throw new KubeUnreachableError(method, path, causeOf(error, options.signal));

@@ -35,7 +35,8 @@ const PATIENCE_MS = 60_000;
 const EARLY_MS = 10_000;
 
 /**
- * The identity that an exec plugin gives, as `kubectl` asks for it: never interactively, again when it has ended.
+ * The identity that an exec plugin gives, as `kubectl` asks for it: never interactively, again when it has ended
+ * or the server has refused it.
  * A client certificate is the first one for the life of the connection.
  */
 export async function execIdentity(
@@ -67,7 +68,10 @@ export async function execIdentity(
     auth:
       first.token === undefined
         ? certificateOnly
-        : { authorization: async () => `Bearer ${(await credential()).token ?? ''}` },
+        : {
+            authorization: async () => `Bearer ${(await credential()).token ?? ''}`,
+            rejected: () => (known = undefined),
+          },
   };
 }
 

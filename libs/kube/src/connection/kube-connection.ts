@@ -23,6 +23,8 @@ export function tokenFile(path: string, clock: Clock): KubeAuthorization {
 export interface KubeAuthorization {
   /** Value of the Authorization header; undefined when a client certificate speaks for itself. */
   authorization(): Promise<string | undefined>;
+  /** The server has answered 401: credentials that can be asked for anew are, for the next request. */
+  rejected?(): void;
 }
 
 /** One API server and one identity towards it. Plain data except `auth`; holds no socket. */

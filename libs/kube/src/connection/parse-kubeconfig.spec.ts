@@ -10,16 +10,21 @@ kind: Config
 current-context: one
 clusters:
 - {name: c1, cluster: {server: "https://one:6443/", certificate-authority: ca.pem}}
+- {name: c3, cluster: {server: "https://three", proxy-url: "http://proxy"}}
 - {name: c2, cluster: {server: "https://two", certificate-authority-data: ${Buffer.from('CA2').toString('base64')}, tls-server-name: kubernetes}}
 users:
 - {name: u1, user: {token: secret}}
 - {name: u2, user: {client-certificate-data: ${Buffer.from('CERT').toString('base64')}, client-key-data: ${Buffer.from('KEY').toString('base64')}}}
 - {name: u3, user: {tokenFile: token}}
+- {name: u4, user: {token: secret, as: someone}}
+- {name: u5, user: {auth-provider: {name: gcp}}}
 contexts:
 - {name: one, context: {cluster: c1, user: u1, namespace: work}}
 - {name: two, context: {cluster: c2, user: u2}}
 - {name: three, context: {cluster: c2, user: u3}}
 - {name: four, context: {cluster: missing, user: u3}}
+- {name: five, context: {cluster: c3, user: u4}}
+- {name: six, context: {cluster: c2, user: u5}}
 `;
 
 describe('loadKubeConnection', () => {
@@ -72,6 +77,8 @@ describe('loadKubeConnection', () => {
   it.each([
     ['a context that is not there', { kubeconfigPath, context: 'none' }, 'has no context "none"'],
     ['a context without a cluster', { kubeconfigPath, context: 'four' }, 'names no server'],
+    ['a proxy and another user', { kubeconfigPath, context: 'five' }, 'has proxy-url and as in context five'],
+    ['a provider that kubectl has dropped', { kubeconfigPath, context: 'six' }, 'gke-gcloud-auth-plugin'],
     [
       'neither a kubeconfig nor a service account',
       { serviceAccountFolder: join(folder, 'nothing') },

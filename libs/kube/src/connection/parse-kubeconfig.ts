@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Clock } from '#lib/time';
 import { execIdentity, type ExecPlugin } from './exec-identity.js';
+import { oidcIdentity, type OidcLogin } from './oidc-identity.js';
 import {
   certificateOnly,
   type KubeAuthorization,
@@ -20,6 +21,7 @@ interface Cluster {
   readonly 'certificate-authority-data'?: string;
   readonly 'tls-server-name'?: string;
   readonly 'insecure-skip-tls-verify'?: boolean;
+  readonly 'proxy-url'?: string;
 }
 
 interface User {
@@ -32,7 +34,8 @@ interface User {
   readonly 'client-key'?: string;
   readonly 'client-key-data'?: string;
   readonly exec?: ExecPlugin;
-  readonly 'auth-provider'?: { readonly name?: string };
+  readonly 'auth-provider'?: { readonly name?: string; readonly config?: OidcLogin };
+  readonly as?: string;
 }
 
 interface Context {
@@ -65,6 +68,14 @@ export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConne
   const cluster = config.clusters?.find(({ name }) => name === context.cluster)?.cluster;
   if (!cluster?.server) throw new Error(`${source.path} names no server for context ${contextName}`);
   const user = config.users?.find(({ name }) => name === context.user)?.user ?? {};
+  // without them the requests would take another way, or be those of another user
+  const unknown = [cluster['proxy-url'] ? 'proxy-url' : '', user.as ? 'as' : ''].filter(
+    (name) => name !== '',
+  );
+  if (unknown.length > 0)
+    throw new Error(
+      `${source.path} has ${unknown.join(' and ')} in context ${contextName}, which is not supported: use a kubeconfig without it`,
+    );
 
   const material = (data: string | undefined, file: string | undefined): Promise<string> | undefined => {
     if (data) return Promise.resolve(Buffer.from(data, 'base64').toString('utf8'));
@@ -79,7 +90,7 @@ export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConne
     ...(ca === undefined ? {} : { ca }),
     ...(cluster['tls-server-name'] ? { tlsServerName: cluster['tls-server-name'] } : {}),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
-    ...(await identity(user, source, { cluster, ca }, { certificate, key })),
+    ...(await identity({ ...user, name: context.user ?? '' }, source, { cluster, ca }, { certificate, key })),
   };
 }
 
@@ -109,7 +120,7 @@ interface Pair {
 }
 
 async function identity(
-  user: User,
+  user: User & { readonly name: string },
   source: KubeconfigText,
   { cluster, ca }: ClusterSeen,
   { certificate, key }: Pair,
@@ -127,9 +138,12 @@ async function identity(
         ...(cluster['insecure-skip-tls-verify'] ? { 'insecure-skip-tls-verify': true } : {}),
       },
     });
-  if (user['auth-provider'])
+  const { name: provider, config: login = {} } = user['auth-provider'] ?? {};
+  if (provider === 'oidc')
+    return { auth: oidcIdentity(login, { path: source.path, user: user.name, clock: source.clock }) };
+  if (provider !== undefined)
     throw new Error(
-      `${source.path} asks for the auth provider ${user['auth-provider'].name ?? 'without a name'}, which kubectl no longer has either: use an exec plugin`,
+      `${source.path} asks for the auth provider ${provider}, which kubectl no longer has either: use an exec plugin, such as gke-gcloud-auth-plugin or kubelogin`,
     );
   return {
     auth: authorizationOf(user, source),

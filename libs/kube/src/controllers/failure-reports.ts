@@ -1,4 +1,4 @@
-import { errorText } from '#lib/errors';
+import { errorText, unless } from '#lib/errors';
 import type { Failure, Log, PassReports } from '#lib/reconcile';
 import {
   type Condition,
@@ -69,32 +69,29 @@ function sentenceOf(error: unknown): string {
  * it.
  */
 export class FailureReports implements PassReports {
-  readonly #subject: PassSubject;
-  readonly #reporting: FailureReporting;
-  readonly #clock: Clock;
-  readonly #log: Log;
   /** Conditions that this program wrote, which caches may not show yet: message by key of the object. */
   readonly #written = new Map<string, string>();
   /** A condition from before is left by an earlier run of a program. */
   readonly #startedAt: number;
 
-  constructor(subject: PassSubject, reporting: FailureReporting, clock: Clock, log: Log) {
-    this.#subject = subject;
-    this.#reporting = reporting;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(
+    private readonly subject: PassSubject,
+    private readonly reporting: FailureReporting,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {
     this.#startedAt = clock.now().getTime();
   }
 
   async failed(key: ObjectKey, failure: Failure, isRepeated: boolean): Promise<void> {
     if (failure.kind === 'waiting' || failure.kind === 'conflict') return;
-    const { ref } = this.#subject;
+    const { ref } = this.subject;
     const message = failure.kind === 'terminal' ? failure.message : sentenceOf(failure.error);
-    for (const object of this.#subject.find(key)) {
-      this.#reporting.events.record(ref, object, { type: 'Warning', reason: failure.reason, message });
+    for (const object of this.subject.find(key)) {
+      this.reporting.events.record(ref, object, { type: 'Warning', reason: failure.reason, message });
       if (!isRepeated || this.#written.get(textOf(object)) === message) continue;
       const before = failingOf(object);
-      const lastTransitionTime = before?.lastTransitionTime ?? this.#clock.now().toISOString();
+      const lastTransitionTime = before?.lastTransitionTime ?? this.clock.now().toISOString();
       const condition = { type: CONDITION.reconcileFailing, status: 'True', reason: failure.reason } as const;
       await this.#apply(object, [{ ...condition, message, lastTransitionTime }]);
       this.#written.set(textOf(object), message);
@@ -102,11 +99,11 @@ export class FailureReports implements PassReports {
   }
 
   async ended(key: ObjectKey): Promise<void> {
-    for (const object of this.#subject.find(key)) {
+    for (const object of this.subject.find(key)) {
       if (!this.#written.has(textOf(object)) && !this.#isLeftOver(object)) continue;
       await this.#apply(object, []);
       this.#written.delete(textOf(object));
-      this.#log.info({ key: textOf(object) }, 'passes end well again');
+      this.log.info({ key: textOf(object) }, 'passes end well again');
     }
   }
 
@@ -121,13 +118,9 @@ export class FailureReports implements PassReports {
       metadata: { name, ...(namespace && { namespace }), ...(uid && { uid }) },
       status: { conditions },
     };
-    try {
-      await this.#reporting.client.applyStatus<WithConditions>(this.#subject.ref, applied, {
-        fieldManager: FIELD_MANAGER.failures,
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await this.reporting.client
+      .applyStatus<WithConditions>(this.subject.ref, applied, { fieldManager: FIELD_MANAGER.failures })
+      .catch(unless(isNotFound));
   }
 }
 

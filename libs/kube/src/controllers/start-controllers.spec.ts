@@ -2,12 +2,10 @@
 import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { controllerReference, done, type Result } from '#lib/reconcile';
 import { createLogger, readTelemetrySettings, renderMetrics, startTelemetry, withSpan } from '#lib/telemetry';
-import { parseExposition, startOtlpReceiver, testEmbeddedKube, waitFor } from '#lib/testing';
-import { KubeClient } from '../client/kube-client.js';
-import { loadKubeConnection } from '../connection/load-kube-connection.js';
+import { parseExposition, startOtlpReceiver, testEmbeddedKube, waitFor, testKubeClient } from '#lib/testing';
 import { EventRecorder } from '../events/event-recorder.js';
 import { Informers } from '../informer/informers.js';
 import { CONDITION, CONFIG_MAPS, DEPLOYMENTS, EVENTS, keyText, LEASES, SECRETS } from '#lib/resources';
@@ -24,11 +22,7 @@ const silent = {
 
 describe('startControllers', () => {
   const server = testEmbeddedKube();
-  let client: KubeClient;
-  beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
-  });
-  afterAll(() => client.close());
+  const client = testKubeClient(server);
 
   const metadata = (name: string) => ({ namespace: 'default', name, labels: { test: 'start' } });
   const selection = { namespace: 'default', labelSelector: 'test=start' };

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { FakeClock, testEmbeddedKube } from '#lib/testing';
-import { KubeClient } from '../client/kube-client.js';
-import { loadKubeConnection } from '../connection/load-kube-connection.js';
+import { describe, expect, it } from '@jest/globals';
+import { FakeClock, testEmbeddedKube, testKubeClient } from '#lib/testing';
 import { CONFIG_MAPS, EVENTS } from '#lib/resources';
 import { EventRecorder } from './event-recorder.js';
-import { EventSeries } from './event-series.js';
+import { EventSeries } from './event-recorder.js';
 
 const silent = {
   debug: () => undefined,
@@ -67,11 +65,7 @@ describe('EventSeries', () => {
 
 describe('EventRecorder', () => {
   const server = testEmbeddedKube();
-  let client: KubeClient;
-  beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
-  });
-  afterAll(() => client.close());
+  const client = testKubeClient(server);
 
   it('writes one event with a count for what happened several times', async () => {
     const object = await client.create(CONFIG_MAPS, { metadata: { namespace: 'default', name: 'noisy' } });

@@ -12,7 +12,126 @@ import {
   type ObjectReference,
   type ResourceRef,
 } from '#lib/resources';
-import { EventSeries, type EventText, type SeriesStep } from './event-series.js';
+import { createHash } from 'node:crypto';
+
+/** Text of an event. */
+interface EventText {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase word. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+type SeriesStep =
+  | {
+      readonly kind: 'first' | 'repeat';
+      readonly id: string;
+      readonly count: number;
+      readonly text: EventText;
+    }
+  | { readonly kind: 'drop' };
+
+interface Series {
+  readonly id: string;
+  count: number;
+  lastMs: number;
+}
+
+interface Similar {
+  readonly messages: Set<string>;
+  lastMs: number;
+}
+
+interface Allowance {
+  tokens: number;
+  atMs: number;
+}
+
+const WINDOW_MS = 600_000;
+const MAX_SIMILAR = 10;
+const BURST = 25;
+const REFILL_MS = 300_000;
+const MAX_KNOWN = 4_096;
+
+/**
+ * Decides which events are distinct, which are counted, which are dropped. The same limits as Kubernetes' own
+ * clients.
+ */
+export class EventSeries {
+  readonly #series = new Map<string, Series>();
+  readonly #similar = new Map<string, Similar>();
+  readonly #allowances = new Map<string, Allowance>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Step for one more event about `subject`. */
+  next(subject: string, given: EventText): SeriesStep {
+    const text = shortened(given);
+    const now = this.clock.monotonicMs();
+    const combined = this.#combined(subject, text, now);
+    if (!this.#isAllowed(subject, now)) return { kind: 'drop' };
+    const key = JSON.stringify([
+      subject,
+      combined.type,
+      combined.reason,
+      combined === text ? text.message : '',
+    ]);
+    const series = this.#series.get(key);
+    if (series && now - series.lastMs < WINDOW_MS) {
+      series.count++;
+      series.lastMs = now;
+      return { kind: 'repeat', id: series.id, count: series.count, text: combined };
+    }
+    const id = createHash('sha256').update(`${key}${this.clock.now().getTime()}`).digest('hex').slice(0, 16);
+    remember(this.#series, key, { id, count: 1, lastMs: now });
+    return { kind: 'first', id, count: 1, text: combined };
+  }
+
+  /** Combines events: from the eleventh different message of a reason on, they are one series. */
+  #combined(subject: string, text: EventText, now: number): EventText {
+    const key = JSON.stringify([subject, text.type, text.reason]);
+    let similar = this.#similar.get(key);
+    if (!similar || now - similar.lastMs >= WINDOW_MS) {
+      similar = { messages: new Set(), lastMs: now };
+      remember(this.#similar, key, similar);
+    }
+    similar.lastMs = now;
+    if (similar.messages.has(text.message)) return text;
+    if (similar.messages.size >= MAX_SIMILAR)
+      return { ...text, message: `(combined from similar events): ${text.message}` };
+    similar.messages.add(text.message);
+    return text;
+  }
+
+  #isAllowed(subject: string, now: number): boolean {
+    const before = this.#allowances.get(subject) ?? { tokens: BURST, atMs: now };
+    const tokens = Math.min(BURST, before.tokens + (now - before.atMs) / REFILL_MS);
+    const isAllowed = tokens >= 1;
+    remember(this.#allowances, subject, { tokens: isAllowed ? tokens - 1 : tokens, atMs: now });
+    return isAllowed;
+  }
+}
+
+/** A message may quote what a user wrote, a megabyte of it, and is kept here for as long as it may be repeated. */
+const MAX_MESSAGE_CHARS = 4_096;
+
+function shortened(text: EventText): EventText {
+  if (text.message.length <= MAX_MESSAGE_CHARS) return text;
+  // a copy: a slice keeps the whole text in memory
+  const kept = Buffer.from(text.message.slice(0, MAX_MESSAGE_CHARS).toWellFormed()).toString();
+  return { ...text, message: `${kept}… (${text.message.length - MAX_MESSAGE_CHARS} more letters)` };
+}
+
+/** Keeps the most recently used. */
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size <= MAX_KNOWN) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
+  }
+}
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;
@@ -26,19 +145,24 @@ export interface EventRecorderOptions {
 const MAX_WAITING = 1_000;
 
 /**
+ * Milliseconds between an event and its write. Whatever it reports usually goes on at once, and its next writes come
+ * before a note about the last.
+ */
+const PAUSE_MS = 250;
+
+/**
  * Writes Kubernetes Events. Equal events within ten minutes become one with a count; an object that has many different
  * ones of a reason gets one combined event; an object that reports without end is cut short. Never throws, never makes
  * its caller wait.
  */
 export class EventRecorder {
-  readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
   readonly #series: EventSeries;
   #waiting = 0;
   #tail: Promise<void> = Promise.resolve();
+  #endPause = (): void => undefined;
 
-  constructor(options: EventRecorderOptions) {
-    this.#options = options;
+  constructor(private readonly options: EventRecorderOptions) {
     this.#clock = options.clock ?? systemClock;
     this.#series = new EventSeries(this.#clock);
   }
@@ -50,11 +174,11 @@ export class EventRecorder {
       text,
     );
     if (step.kind === 'drop' || this.#waiting >= MAX_WAITING) return;
-    this.#waiting++;
+    if (this.#waiting++ === 0) this.#tail = this.#pause();
     this.#tail = this.#tail
       .then(() => this.#write(ref, object, step))
       .catch((error: unknown) => {
-        this.#options.log.debug(
+        this.options.log.debug(
           { reason: text.reason, problem: errorText(error) },
           'an event was not written',
         );
@@ -64,7 +188,18 @@ export class EventRecorder {
 
   /** Resolves when everything recorded so far is written or given up. */
   async flush(): Promise<void> {
+    this.#endPause();
     await this.#tail;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = systemClock.after(PAUSE_MS, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   async #write(
@@ -88,7 +223,7 @@ export class EventRecorder {
       .replace(/\.\d+Z$/, 'Z');
     if (step.kind === 'repeat') {
       try {
-        await this.#options.client.merge(EVENTS, key, {
+        await this.options.client.merge(EVENTS, key, {
           count: step.count,
           lastTimestamp: now,
           message: step.text.message,
@@ -99,8 +234,8 @@ export class EventRecorder {
         if (!isNotFound(error)) throw error;
       }
     }
-    const { component } = this.#options;
-    await this.#options.client.create(EVENTS, {
+    const { component } = this.options;
+    await this.options.client.create(EVENTS, {
       metadata: key,
       involvedObject: regarding,
       ...step.text,

@@ -1,7 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { hasRealKubernetes, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { API_SERVERS, waitFor, testKubeClient } from '#lib/testing';
 import { KubeClient } from '../client/kube-client.js';
-import { loadKubeConnection } from '../connection/load-kube-connection.js';
 import { CONFIG_MAPS, type ConfigMap } from '#lib/resources';
 import { FaultyProxy } from '../testdata/faulty-proxy.js';
 import { Informer } from './informer.js';
@@ -14,23 +13,13 @@ const silent = {
 };
 const selection = { namespace: 'default', labelSelector: 'test=informer' };
 
-const HOMES = [
-  { name: 'the embedded API server', home: testEmbeddedKube },
-  ...(hasRealKubernetes ? [{ name: 'a real API server', home: testApiServer }] : []),
-];
-
-describe.each(HOMES)('Informer towards $name', ({ home }) => {
+describe.each(API_SERVERS)('Informer towards $name', ({ home }) => {
   const server = home();
-  let direct: KubeClient;
+  const direct = testKubeClient(server);
   let proxied: KubeClient;
   let proxy: FaultyProxy;
   let informer: Informer<ConfigMap>;
   let seen: string[];
-
-  beforeAll(async () => {
-    direct = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
-  });
-  afterAll(() => direct.close());
 
   beforeEach(async () => {
     const { items } = await direct.list(CONFIG_MAPS, selection);

@@ -17,18 +17,15 @@ interface Waiter {
 
 /** Callers that wait until a version has been seen. */
 class VersionWaiters {
-  readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
   #version = '';
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   wait(version: string, timeoutMs: number): Promise<void> {
     if (compareVersions(version, this.#version) <= 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const cancel = this.#clock.after(timeoutMs, () => {
+      const cancel = this.clock.after(timeoutMs, () => {
         this.#waiters.delete(waiter);
         reject(new Error(`version ${version} was not seen within ${timeoutMs} ms`));
       });
@@ -148,7 +145,6 @@ export interface InformerOptions<T extends KubeObject> {
  */
 export class Informer<T extends KubeObject> implements Reader<T> {
   readonly ref: ResourceRef<T>;
-  readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #store = new Store<T>();
@@ -166,9 +162,8 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   #lastContactMs: number;
   #running: Promise<void> | undefined;
 
-  constructor(options: InformerOptions<T>) {
+  constructor(private readonly options: InformerOptions<T>) {
     this.ref = options.ref;
-    this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
     this.#waiters = new VersionWaiters(this.#clock);
@@ -272,7 +267,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
     const fields = { resource: this.ref.plural, problem: errorText(error) };
     if (isExpired(error)) {
       this.#mustList = true;
-      this.#options.log.debug(fields, 'the watch is too old, listing again');
+      this.options.log.debug(fields, 'the watch is too old, listing again');
       await this.#wait(this.#relistPause);
     } else {
       // an event that could not be read would come again from the same version: a list steps over it
@@ -286,7 +281,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   async #list(): Promise<void> {
     const listed = new Set<string>();
     let version = '';
-    const { client, ref, selection } = this.#options;
+    const { client, ref, selection } = this.options;
     for await (const page of client.pages(ref, { ...selection, signal: this.#abort.signal })) {
       this.#lastContactMs = this.#clock.monotonicMs();
       for (const item of page.items) {
@@ -307,7 +302,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   }
 
   async #watch(): Promise<void> {
-    const { client, ref, selection, silentForMs } = this.#options;
+    const { client, ref, selection, silentForMs } = this.options;
     const startedMs = this.#clock.monotonicMs();
     const events = client.watch(ref, {
       ...selection,
@@ -374,7 +369,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   }
 
   #kept(object: T): T {
-    return (this.#options.keep ?? withoutManagedFields)(object);
+    return (this.options.keep ?? withoutManagedFields)(object);
   }
 
   #tellAll(changes: readonly Change<T>[]): void {
@@ -386,7 +381,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
       handler(change);
     } catch (error) {
       const key = keyText(keyOf(change.object));
-      this.#options.log.error({ resource: this.ref.plural, key, err: error }, 'a handler of changes failed');
+      this.options.log.error({ resource: this.ref.plural, key, err: error }, 'a handler of changes failed');
     }
   }
 }

@@ -20,13 +20,11 @@ type AnyInformer = Pick<
 
 /** The informers of a program: one for each kind and selection. */
 export class Informers {
-  readonly #options: InformersOptions;
   readonly #informers = new Map<string, AnyInformer>();
   readonly #trouble: Trouble;
   #isStarted = false;
 
-  constructor(options: InformersOptions) {
-    this.#options = options;
+  constructor(private readonly options: InformersOptions) {
     this.#trouble = new Trouble(options.log);
   }
 
@@ -36,7 +34,7 @@ export class Informers {
     const known = this.#informers.get(id);
     // the reference is part of the id, so the objects are of its type
     if (known) return known as Informer<T>;
-    const informer = new Informer<T>({ ...this.#options, ref, selection, trouble: this.#trouble });
+    const informer = new Informer<T>({ ...this.options, ref, selection, trouble: this.#trouble });
     this.#informers.set(id, informer);
     if (this.#isStarted) informer.start();
     return informer;
@@ -58,12 +56,12 @@ export class Informers {
 
   /** Resolves when every store is complete. Logs every 10 s which are not, because a missing right looks like silence. */
   async synced(): Promise<void> {
-    const clock = this.#options.clock ?? systemClock;
+    const clock = this.options.clock ?? systemClock;
     const abort = new AbortController();
     const complain = async (): Promise<void> => {
       for (;;) {
         await clock.sleep(10_000, abort.signal);
-        this.#options.log.warn(
+        this.options.log.warn(
           { resources: this.unsynced },
           'waiting for the first list; the program may lack the right to list',
         );

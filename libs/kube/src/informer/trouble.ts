@@ -5,16 +5,14 @@ import type { Log } from '#lib/reconcile';
  * repeatedly: it is logged once when it begins and once when the last one recovers.
  */
 export class Trouble {
-  readonly #log: Log;
-  readonly #changed: () => void;
   readonly #failing = new Set<string>();
   #problem: string | undefined;
 
   /** @param changed called when an outage begins and when it is over */
-  constructor(log: Log, changed: () => void = () => undefined) {
-    this.#log = log;
-    this.#changed = changed;
-  }
+  constructor(
+    private readonly log: Log,
+    private readonly changed: () => void = () => undefined,
+  ) {}
 
   /** First problem of the outage; undefined without one. */
   get problem(): string | undefined {
@@ -27,15 +25,15 @@ export class Trouble {
     this.#failing.add(resource);
     if (isFirst) {
       this.#problem = problem;
-      this.#log.warn({ resource, problem }, 'watch failed, retrying');
-      this.#changed();
-    } else if (isNew) this.#log.debug({ resource, problem }, 'watch failed, retrying');
+      this.log.warn({ resource, problem }, 'watch failed, retrying');
+      this.changed();
+    } else if (isNew) this.log.debug({ resource, problem }, 'watch failed, retrying');
   }
 
   worked(resource: string): void {
     if (!this.#failing.delete(resource) || this.#failing.size > 0) return;
     this.#problem = undefined;
-    this.#log.info({ resource }, 'watch recovered');
-    this.#changed();
+    this.log.info({ resource }, 'watch recovered');
+    this.changed();
   }
 }

@@ -79,7 +79,6 @@ export interface LeaderElectorOptions {
  */
 export class LeaderElector implements Stoppable {
   readonly name = 'leader-elector';
-  readonly #options: LeaderElectorOptions;
   readonly #clock: Clock;
   readonly #client: KubeClient;
   readonly #leaseDurationMs: number;
@@ -95,8 +94,7 @@ export class LeaderElector implements Stoppable {
   #countedAtMs: number;
   #running: Promise<void> | undefined;
 
-  constructor(options: LeaderElectorOptions) {
-    this.#options = options;
+  constructor(private readonly options: LeaderElectorOptions) {
     this.#clock = options.clock ?? systemClock;
     this.#leaseDurationMs = options.leaseDurationMs ?? 15_000;
     this.#retryMs = options.retryMs ?? 3_000;
@@ -147,21 +145,21 @@ export class LeaderElector implements Stoppable {
         await this.#look();
       } catch (error) {
         if (signal.aborted) return;
-        const fields = { lease: keyText(this.#options.lease), problem: errorText(error) };
+        const fields = { lease: keyText(this.options.lease), problem: errorText(error) };
         if (isConflict(error) || isAlreadyExists(error))
-          this.#options.log.debug(fields, 'another candidate was faster');
+          this.options.log.debug(fields, 'another candidate was faster');
         else if (isForbidden(error) && this.#lease === undefined)
-          this.#options.log.warn(
+          this.options.log.warn(
             fields,
             'the lease does not exist and this account may not create it; waiting for it',
           );
-        else this.#options.log.warn(fields, 'reading the lease failed');
+        else this.options.log.warn(fields, 'reading the lease failed');
       }
       this.#lookedAtMs = this.#clock.monotonicMs();
       this.#countAwake();
       // a leader that has just read that it still holds the lease renews it next, however long the read took
       const hasSeenLease = this.#lease !== before;
-      if (!hasSeenLease && this.#awakeWithoutRenewalMs > (this.#options.renewDeadlineMs ?? 10_000))
+      if (!hasSeenLease && this.#awakeWithoutRenewalMs > (this.options.renewDeadlineMs ?? 10_000))
         this.#lose('the lease could not be renewed');
       // a free lease that another candidate was about to take is looked at sooner; a candidate that only waits asks as
       // seldom as a leader
@@ -185,12 +183,12 @@ export class LeaderElector implements Stoppable {
     // a leader renews what it wrote last without reading it first: a conflict shows that another candidate wrote in between
     const lease = this.isLeader
       ? this.#lease
-      : await this.#client.find(LEASES, this.#options.lease, { signal });
+      : await this.#client.find(LEASES, this.options.lease, { signal });
     if (lease?.metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#seenAtMs = startedMs;
     this.#lease = lease;
     const decision = decideLease({
       lease,
-      identity: this.#options.identity,
+      identity: this.options.identity,
       nowMs: startedMs,
       seenAtMs: this.#seenAtMs,
       lookedAtMs: this.#lookedAtMs,
@@ -212,7 +210,7 @@ export class LeaderElector implements Stoppable {
   }
 
   async #write(before: Lease | undefined): Promise<void> {
-    const { lease: key, identity } = this.#options;
+    const { lease: key, identity } = this.options;
     const startedMs = this.#clock.monotonicMs();
     const now = microTime(this.#clock.now());
     const isOurs = before?.spec?.holderIdentity === identity;
@@ -240,23 +238,23 @@ export class LeaderElector implements Stoppable {
     this.#countedAtMs = startedMs;
     if (this.#state !== 'candidate') return;
     this.#state = 'leader';
-    this.#options.log.info({ lease: keyText(key), identity }, 'leading');
+    this.options.log.info({ lease: keyText(key), identity }, 'leading');
     this.#acquired.resolve();
   }
 
   /** The lease changed under the leader: only another holder ends its time, any other writer does not. */
   async #reconsider(): Promise<void> {
-    const lease = await this.#client.find(LEASES, this.#options.lease, { signal: this.#abort.signal });
+    const lease = await this.#client.find(LEASES, this.options.lease, { signal: this.#abort.signal });
     const holder = lease?.spec?.holderIdentity;
-    if (holder && holder !== this.#options.identity) return this.#lose(`${holder} took the lease`);
+    if (holder && holder !== this.options.identity) return this.#lose(`${holder} took the lease`);
     this.#lease = lease;
   }
 
   #lose(why: string): void {
     if (!this.isLeader) return;
     this.#state = 'lost';
-    this.#options.log.warn({ lease: keyText(this.#options.lease), why }, 'no longer leading');
-    this.#options.onLost?.(why);
+    this.options.log.warn({ lease: keyText(this.options.lease), why }, 'no longer leading');
+    this.options.onLost?.(why);
   }
 
   async #release(): Promise<void> {
@@ -274,7 +272,7 @@ export class LeaderElector implements Stoppable {
         },
       });
     } catch (error) {
-      this.#options.log.debug({ problem: errorText(error) }, 'the lease could not be given back');
+      this.options.log.debug({ problem: errorText(error) }, 'the lease could not be given back');
     }
   }
 }

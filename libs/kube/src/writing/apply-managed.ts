@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { TerminalError } from '#lib/errors';
+import { TerminalError, unless } from '#lib/errors';
 import { jsonContains } from '#lib/json';
 import { controllerReference, hasFinalizer, isOwnedBy } from '#lib/reconcile';
 import {
@@ -101,11 +101,7 @@ export async function removeFinalizer<T extends KubeObject = Untyped>(
 ): Promise<void> {
   if (!hasFinalizer(object, finalizer)) return;
   const others = object.metadata.finalizers?.filter((name) => name !== finalizer) ?? [];
-  try {
-    await write(client, ref, object, others);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  await write(client, ref, object, others).catch(unless(isNotFound));
 }
 
 /** The list is replaced as a whole, so the version it was computed from must still be the present one. */

@@ -23,17 +23,15 @@ const MAX_REMEMBERED = 10_000;
  * remembers the version it wrote, and an older one proves nothing about the server's.
  */
 export class StatusWriter {
-  readonly #client: KubeClient;
-  readonly #options: StatusWriterOptions;
   /** Versions written by uid, until the object is seen in this version or a newer one. */
   readonly #written = new Map<string, string>();
   /** Writes without an answer by uid: they may have happened. */
   readonly #doubted = new Set<string>();
 
-  constructor(client: KubeClient, options: StatusWriterOptions = {}) {
-    this.#client = client;
-    this.#options = options;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly options: StatusWriterOptions = {},
+  ) {}
 
   /**
    * Server-side apply: afterwards our manager owns exactly these fields, and fields that it owned before and that are not
@@ -50,13 +48,13 @@ export class StatusWriter {
     status: StatusOf<NoInfer<T>>,
     owned: readonly (keyof StatusOf<NoInfer<T>> & string)[] = [],
   ): Promise<T> {
-    const { fieldManager } = this.#options;
+    const { fieldManager } = this.options;
     const { name, namespace, resourceVersion, uid = '' } = object.metadata;
     const isDoubtful = this.#doubted.delete(uid) || this.isBehind(object);
     if (!isDoubtful && this.#isCurrent(object.status, status, owned)) return object;
     const applied = { metadata: { name, ...(namespace && { namespace }), resourceVersion }, status };
     try {
-      const written = await this.#client.applyStatus<T>(
+      const written = await this.client.applyStatus<T>(
         ref,
         applied,
         fieldManager === undefined ? {} : { fieldManager },
@@ -81,7 +79,7 @@ export class StatusWriter {
 
   /** Our conditions by type: their order is the server's. */
   #own(conditions: unknown): unknown {
-    const { conditionTypes } = this.#options;
+    const { conditionTypes } = this.options;
     if (!Array.isArray(conditions)) return conditions;
     return Object.fromEntries(
       conditions

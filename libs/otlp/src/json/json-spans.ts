@@ -9,20 +9,20 @@ import {
 } from '#lib/json';
 import { spanPieces } from './span-pieces.js';
 import {
-  MAX_GROUPS,
-  MAX_SPANS,
-  SPAN_BOUNDS,
   type Attributes,
   type AttributeValue,
   type InstrumentationScope,
+  integer,
+  MAX_GROUPS,
+  MAX_SPANS,
   type ReceivedSpan,
   type Span,
+  SPAN_BOUNDS,
+  SpanCount,
   type SpanEvent,
   type SpanLink,
+  UnreadableRequestError,
 } from '../span.js';
-import { SpanCount } from '../span-bounds.js';
-import { UnreadableRequestError } from '../unreadable-request-error.js';
-import { integer } from '../integer.js';
 
 /** Maximum length of a JSON body: it is held as it came beside its text. */
 const MAX_JSON_BYTES = 16_777_216;

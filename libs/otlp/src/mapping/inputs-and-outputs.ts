@@ -1,8 +1,7 @@
 import { eachItem, eachMember, type JsonWalk, OPEN_OBJECT, QUOTE } from '#lib/json';
 import type { AttributeValue, SpanEvent } from '../span.js';
 import { asJson, type JsonMember, jsonObject, jsonOf, jsonPayload, jsonScalar } from './json-text.js';
-import { nestAttributes } from './nest-attributes.js';
-import type { TakenAttributes } from './taken-attributes.js';
+import { nestAttributes, type TakenAttributes } from './taken-attributes.js';
 
 /** Payloads of a run as JSON objects. */
 export interface InputsAndOutputs {

@@ -39,7 +39,6 @@ export class CopyBinaryReader implements Tuple {
   #needed = 0;
   #hasHeader = false;
   #isFinished = false;
-  #rows = 0;
 
   constructor(fields: number) {
     this.offsets = new Int32Array(fields);
@@ -48,10 +47,6 @@ export class CopyBinaryReader implements Tuple {
 
   get bytes(): Buffer {
     return this.#bytes;
-  }
-
-  get rows(): number {
-    return this.#rows;
   }
 
   /** True once the trailer was read: without it the stream was cut. */
@@ -92,7 +87,6 @@ export class CopyBinaryReader implements Tuple {
     }
     this.#start = at;
     this.#needed = 0;
-    this.#rows++;
     return true;
   }
 

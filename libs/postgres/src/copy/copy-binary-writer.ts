@@ -62,6 +62,16 @@ export class CopyBinaryWriter {
     return this;
   }
 
+  /** A bit string, eight bits a byte. */
+  bits(value: Buffer | undefined): this {
+    if (value === undefined) return this.#null();
+    this.#room(8);
+    this.#used = this.#block.writeInt32BE(4 + value.length, this.#used);
+    this.#used = this.#block.writeInt32BE(value.length * 8, this.#used);
+    this.#put(value);
+    return this;
+  }
+
   /** Microseconds since 1970. */
   time(value: bigint | undefined): this {
     return value === undefined ? this.#null() : this.#int8(value - POSTGRES_EPOCH);
@@ -71,6 +81,13 @@ export class CopyBinaryWriter {
     this.#room(6);
     this.#used = this.#block.writeInt32BE(2, this.#used);
     this.#used = this.#block.writeInt16BE(value, this.#used);
+    return this;
+  }
+
+  int4(value: number): this {
+    this.#room(8);
+    this.#used = this.#block.writeInt32BE(4, this.#used);
+    this.#used = this.#block.writeInt32BE(value, this.#used);
     return this;
   }
 

@@ -41,15 +41,14 @@ function head(kind: number, length: number): Buffer {
  */
 class CopiesIn implements pg.Submittable {
   readonly text: string;
-  readonly #parts: readonly CopyPart[];
-  readonly #done: (failure?: unknown) => void;
 
-  constructor(parts: readonly CopyPart[], done: (failure?: unknown) => void) {
+  constructor(
+    private readonly parts: readonly CopyPart[],
+    private readonly done: (failure?: unknown) => void,
+  ) {
     this.text = parts
       .map(({ table, columns }) => `COPY ${table} (${columns.join(', ')}) FROM STDIN (FORMAT binary)`)
       .join('; ');
-    this.#parts = parts;
-    this.#done = done;
   }
 
   submit({ stream }: pg.Connection): void {
@@ -59,7 +58,7 @@ class CopiesIn implements pg.Submittable {
     const text = Buffer.from(`${this.text}\0`);
     stream.write(head(QUERY, text.length));
     stream.write(text);
-    for (const { rows } of this.#parts) {
+    for (const { rows } of this.parts) {
       for (const message of messagesOf(rows.finish())) {
         stream.write(head(COPY_DATA, message.bytes));
         for (const chunk of message.chunks) stream.write(chunk);
@@ -78,11 +77,11 @@ class CopiesIn implements pg.Submittable {
   }
 
   handleError(error: Error): void {
-    this.#done(namedFailure(error));
+    this.done(namedFailure(error));
   }
 
   handleReadyForQuery(): void {
-    this.#done();
+    this.done();
   }
 }
 

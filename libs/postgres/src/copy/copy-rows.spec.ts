@@ -7,7 +7,7 @@ import { openPool, type Connection, type Pool } from '../open-pool.js';
 import { postgresTrouble, sqlState } from '../postgres-trouble.js';
 import { CopyBinaryReader } from './copy-binary-reader.js';
 import { copyOut } from './copy-across.js';
-import type { CopyRows } from './copy-rows.js';
+import type { CopyRows } from './copy-across.js';
 
 const DIVISION_BY_ZERO = '22012';
 

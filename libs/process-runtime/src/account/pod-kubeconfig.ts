@@ -30,21 +30,19 @@ interface Due {
  * renewed in time. The kubeconfig stays the same; the token is in a file of its own that clients read again.
  */
 export class PodKubeconfig {
-  readonly #options: PodKubeconfigOptions;
-  readonly #files: PodFiles;
   #cancel: () => void = () => undefined;
   #isStopped = false;
 
-  constructor(files: PodFiles, options: PodKubeconfigOptions) {
-    this.#files = files;
-    this.#options = options;
-  }
+  constructor(
+    private readonly files: PodFiles,
+    private readonly options: PodKubeconfigOptions,
+  ) {}
 
   /** Writes the files; answers the kubeconfig's path. Throws when the API server gives no token. */
   async start(pod: Pod): Promise<string> {
     await this.#renew(pod);
-    this.#files.writeForPod(this.#files.kubeconfigFile, this.#render(pod));
-    return this.#files.kubeconfigFile;
+    this.files.writeForPod(this.files.kubeconfigFile, this.#render(pod));
+    return this.files.kubeconfigFile;
   }
 
   stop(): void {
@@ -53,13 +51,13 @@ export class PodKubeconfig {
   }
 
   async #renew(pod: Pod): Promise<void> {
-    const { client, clock } = this.#options;
+    const { client, clock } = this.options;
     const { name, namespace = '', uid = '' } = pod.metadata;
     const issued = await client.createToken(
       { namespace, name: pod.spec.serviceAccountName ?? 'default' },
       { expirationSeconds: LIFE_SECONDS, boundObject: { apiVersion: 'v1', kind: 'Pod', name, uid } },
     );
-    this.#files.writeForPod(this.#files.tokenFile, issued.token);
+    this.files.writeForPod(this.files.tokenFile, issued.token);
     const waitMs = remainingMs(issued, clock) * RENEW_AT;
     this.#after({ wallMs: clock.now().getTime() + waitMs, monotonicMs: clock.monotonicMs() + waitMs }, pod);
   }
@@ -67,13 +65,13 @@ export class PodKubeconfig {
   /** Checks both clocks: one stops while a machine sleeps, and the other may be set. */
   #after(due: Due, pod: Pod): void {
     if (this.#isStopped) return;
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const leftMs = Math.min(due.wallMs - clock.now().getTime(), due.monotonicMs - clock.monotonicMs());
     this.#cancel = clock.after(Math.max(0, Math.min(leftMs, LOOK_MS)), () => {
       if (clock.now().getTime() < due.wallMs && clock.monotonicMs() < due.monotonicMs)
         return this.#after(due, pod);
       this.#renew(pod).catch((error: unknown) => {
-        this.#options.log.warn(
+        this.options.log.warn(
           { pod: pod.metadata.name, problem: errorText(error) },
           'renewing the service account token of a pod failed, retrying',
         );
@@ -84,7 +82,7 @@ export class PodKubeconfig {
   }
 
   #render(pod: Pod): string {
-    const { server, ca, tlsServerName, insecureSkipTlsVerify } = this.#options.connection;
+    const { server, ca, tlsServerName, insecureSkipTlsVerify } = this.options.connection;
     const name = 'pod';
     // JSON is YAML too, and what reads it needs no YAML parser
     return JSON.stringify({
@@ -102,7 +100,7 @@ export class PodKubeconfig {
           },
         },
       ],
-      users: [{ name, user: { tokenFile: this.#files.tokenFile } }],
+      users: [{ name, user: { tokenFile: this.files.tokenFile } }],
       contexts: [{ name, context: { cluster: name, user: name, namespace: pod.metadata.namespace } }],
     });
   }

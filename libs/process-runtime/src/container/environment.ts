@@ -105,14 +105,12 @@ async function valueOf(
 
 /** Reads each Secret and ConfigMap once. One at a time by name: a node may not list them. */
 class References {
-  readonly #client: KubeClient;
-  readonly #namespace: string;
   readonly #known = new Map<string, Promise<Values | undefined>>();
 
-  constructor(client: KubeClient, namespace: string) {
-    this.#client = client;
-    this.#namespace = namespace;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly namespace: string,
+  ) {}
 
   async secret(name: string, optional = false): Promise<Values> {
     return required(await this.#findSecret(name), `Secret ${name} not found; create it`, optional) ?? {};
@@ -136,7 +134,7 @@ class References {
 
   #findSecret(name: string): Promise<Values | undefined> {
     return this.#once(`secret/${name}`, async () => {
-      const found = await this.#client.find(SECRETS, { namespace: this.#namespace, name });
+      const found = await this.client.find(SECRETS, { namespace: this.namespace, name });
       if (!found) return undefined;
       const entries = Object.entries(found.data ?? {});
       return Object.fromEntries(
@@ -147,7 +145,7 @@ class References {
 
   #findConfigMap(name: string): Promise<Values | undefined> {
     return this.#once(`configMap/${name}`, async () => {
-      const found = await this.#client.find(CONFIG_MAPS, { namespace: this.#namespace, name });
+      const found = await this.client.find(CONFIG_MAPS, { namespace: this.namespace, name });
       return found && { ...found.data };
     });
   }

@@ -88,18 +88,21 @@ export async function prepareLaunch(
   surroundings: LaunchSurroundings,
 ): Promise<Launch> {
   const { files, user, inTurn } = surroundings;
-  const image = await context.images.resolve(container.image ?? '', {
+  const expander = new Expander();
+  const resolving = context.images.resolve(container.image ?? '', {
     namespace: pod.metadata.namespace ?? '',
     gid: user.isOwn ? user.gid : undefined,
   });
-  if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
   requireFewObjects(pod, container);
-  const expander = new Expander();
-  const [wanted, sockets] = await Promise.all([
+  // all at once: each waits for the disk, the API server or a process
+  const rest = Promise.all([
     resolveEnvironment(context.client, pod, container, expander),
-    // both run at once: the process that opens the sockets takes as long as the server's answers
     holdSockets(context, container, surroundings),
   ]);
+  rest.catch(() => undefined); // a missing image is said first
+  const image = await resolving;
+  if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
+  const [wanted, sockets] = await rest;
   const environment = {
     ...context.environment,
     ...(user.isOwn ? ownPlaces(files) : {}),
@@ -169,8 +172,11 @@ async function holdSockets(
 ): Promise<Inheritance> {
   const { command = [], ports = [], startupProbe, readinessProbe, livenessProbe } = container;
   const isConnectedTo = [startupProbe, readinessProbe, livenessProbe].some((probe) => probe?.tcpSocket);
-  if (command.length > 0 || isConnectedTo) return { stdio: [], environment: {} };
   const own = ports.flatMap(({ containerPort }) => real[containerPort] ?? []);
+  if (command.length > 0 || isConnectedTo) {
+    for (const port of own) sockets.release(port);
+    return { stdio: [], environment: {} };
+  }
   const addresses = own.map((port) => ({ host: '127.0.0.1', port }));
   await sockets.hold(addresses, { owner: user.uid, left });
   return sockets.inheritance(own, FIRST_SOCKET, SERVERS_OF_A_PORT);

@@ -69,15 +69,13 @@ const MAX_WAIT_MS = { look: 6_000, container: 3_000 };
 export class MemoryWatch {
   /** Earliest times for reading the parts of each again, on the monotonic clock. */
   readonly #bounds = new Map<MemoryBound, number>();
-  readonly #clock: Clock;
-  readonly #read: typeof readMemoryFile;
   #cancel: (() => void) | undefined;
 
   /** @param read of a file of `/proc/PID` for which the lock of its memory is taken */
-  constructor(clock: Clock, read = readMemoryFile) {
-    this.#clock = clock;
-    this.#read = read;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly read = readMemoryFile,
+  ) {}
 
   /** The result ends the watch. */
   watch(bound: MemoryBound): () => void {
@@ -88,7 +86,7 @@ export class MemoryWatch {
   }
 
   #schedule(ms = LOOK_MS): void {
-    this.#cancel ??= this.#clock.after(ms, () => {
+    this.#cancel ??= this.clock.after(ms, () => {
       if (this.#bounds.size === 0) {
         this.#cancel = undefined;
         return;
@@ -104,14 +102,14 @@ export class MemoryWatch {
 
   /** @returns working time in milliseconds */
   async #look(): Promise<number> {
-    const pace = new Pace(this.#clock);
+    const pace = new Pace(this.clock);
     const tree = await runningProcesses(pace);
     let waitedMs = 0;
     for (const [bound, againMs] of [...this.#bounds]) {
       const pids = tree.below(bound.pid);
       let usedBytes = await sumOf(pids, usedBy, pace);
       if (usedBytes > bound.maxBytes) {
-        const mayAsk = waitedMs < MAX_WAIT_MS.look && againMs <= this.#clock.monotonicMs();
+        const mayAsk = waitedMs < MAX_WAIT_MS.look && againMs <= this.clock.monotonicMs();
         const parts = await this.#partsOf(pids, pace, mayAsk);
         usedBytes = parts.bytes;
         waitedMs += parts.waitedMs;
@@ -131,7 +129,7 @@ export class MemoryWatch {
     // a process that was stopped meanwhile waited no longer
     const countedMs = Math.min(waitedMs, MAX_WAIT_MS.container);
     if (this.#bounds.delete(bound))
-      this.#bounds.set(bound, this.#clock.monotonicMs() + countedMs * REST_RATIO);
+      this.#bounds.set(bound, this.clock.monotonicMs() + countedMs * REST_RATIO);
   }
 
   /**
@@ -149,10 +147,10 @@ export class MemoryWatch {
       pids,
       async (pid) => {
         largest = Math.max(largest, usedBy(pid));
-        const beganMs = this.#clock.monotonicMs();
+        const beganMs = this.clock.monotonicMs();
         const isAsked = mayAsk && waitedMs < MAX_WAIT_MS.container;
         const part = isAsked ? await this.#partUsedBy(pid) : UNASKED;
-        const tookMs = this.#clock.monotonicMs() - beganMs;
+        const tookMs = this.clock.monotonicMs() - beganMs;
         waitedMs += tookMs;
         // no work of this thread, or the looks at all containers would come the later for it
         pace.leaveOut(tookMs);
@@ -169,7 +167,7 @@ export class MemoryWatch {
    * its user, keeps that from being read.
    */
   async #partUsedBy(pid: number): Promise<number | typeof UNASKED> {
-    const parts = await this.#read(`/proc/${pid}/smaps_rollup`, this.#clock, async (readPiece) => {
+    const parts = await this.read(`/proc/${pid}/smaps_rollup`, this.clock, async (readPiece) => {
       const buffer = Buffer.alloc(ROLLUP_BYTES);
       return buffer.toString('latin1', 0, await readPiece(buffer, 0));
     });

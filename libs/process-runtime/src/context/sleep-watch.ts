@@ -9,14 +9,11 @@ const SLEPT_MS = 5_000;
  * must renew its own leases before it judges others.
  */
 export class SleepWatch {
-  readonly #clock: Clock;
   readonly #listeners = new Set<(sleptMs: number) => void>();
   #cancel: () => void = () => undefined;
   #count = 0;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /** Times it stood still so far; a judgement across a change of this number is worthless. */
   get count(): number {
@@ -29,7 +26,7 @@ export class SleepWatch {
 
   start(): void {
     const before = this.#times();
-    this.#cancel = this.#clock.after(TICK_MS, () => {
+    this.#cancel = this.clock.after(TICK_MS, () => {
       const after = this.#times();
       // the monotonic clock of some systems stops in a suspended machine, the wall clock does not
       const passedMs = Math.max(after.wall - before.wall, after.monotonic - before.monotonic);
@@ -46,6 +43,6 @@ export class SleepWatch {
   }
 
   #times(): { wall: number; monotonic: number } {
-    return { wall: this.#clock.now().getTime(), monotonic: this.#clock.monotonicMs() };
+    return { wall: this.clock.now().getTime(), monotonic: this.clock.monotonicMs() };
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { itLong, temporaryFolder, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { attemptFiles, LogFile } from './log-file.js';
 import { parseLogQuery, readLog } from './read-log.js';
@@ -63,14 +63,16 @@ describe('a log file', () => {
     expect(existsSync(attemptFiles(logFolder, 1).newest)).toBe(false);
   });
 
-  it('serves many last lines of a long log', async () => {
+  describe('of many lines', () => {
     const logFolder = join(folder, 'long');
-    mkdirSync(logFolder);
-    const { older, newest } = attemptFiles(logFolder, 0);
-    const entries = (count: number, letter: string): string =>
-      `2026-03-01T12:00:00.000Z stdout F ${letter}\n`.repeat(count);
-    writeFileSync(older, entries(200_000, 'a'));
-    writeFileSync(newest, `${entries(10, 'b')}2026-03-01T12:00:00.000Z stdout F 1%\r2%\n`);
+    beforeAll(() => {
+      mkdirSync(logFolder);
+      const { older, newest } = attemptFiles(logFolder, 0);
+      const entries = (count: number, letter: string): string =>
+        `2026-03-01T12:00:00.000Z stdout F ${letter}\n`.repeat(count);
+      writeFileSync(older, entries(200_000, 'a'));
+      writeFileSync(newest, `${entries(10, 'b')}2026-03-01T12:00:00.000Z stdout F 1%\r2%\n`);
+    });
     const tail = async (tailLines: number): Promise<string> => {
       const query = parseLogQuery(new URLSearchParams({ tailLines: String(tailLines) }), systemClock.now());
       let text = '';
@@ -79,9 +81,20 @@ describe('a log file', () => {
         text += part;
       return text;
     };
-    expect(await tail(0)).toBe('');
-    expect(await tail(2)).toBe('b\n1%\r2%\n');
-    expect(await tail(13)).toBe(`aa${'b'.repeat(10)}`.split('').join('\n') + '\n1%\r2%\n');
-    expect(await tail(100_011)).toBe('a\n'.repeat(100_000) + 'b\n'.repeat(10) + '1%\r2%\n');
+    const most = 'a\n'.repeat(100_000) + 'b\n'.repeat(10) + '1%\r2%\n';
+
+    it('serves its last lines', async () => {
+      expect(await tail(0)).toBe('');
+      expect(await tail(2)).toBe('b\n1%\r2%\n');
+      expect(await tail(13)).toBe(`aa${'b'.repeat(10)}`.split('').join('\n') + '\n1%\r2%\n');
+      expect(await tail(100_011)).toBe(most);
+    });
+
+    itLong('serves them in time that grows with their number', async () => {
+      const startedMs = systemClock.monotonicMs();
+      expect(await tail(100_011)).toBe(most);
+      // it took 10 s by moving each line of the result for each line of the log
+      expect(systemClock.monotonicMs() - startedMs).toBeLessThan(5_000);
+    });
   });
 });

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { testEmbeddedKube } from '#lib/testing';
+import { describe, expect, it } from '@jest/globals';
+import { testEmbeddedKube, testKubeClient } from '#lib/testing';
 import { mayReadLogs } from './log-server.js';
 
 describe('who may read the logs of a node', () => {
   const server = testEmbeddedKube();
-  let client: KubeClient;
-
-  beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
-  });
-  afterAll(() => client.close());
+  const client = testKubeClient(server);
 
   it.each([
     ['lets the API server read', 'kube-apiserver-kubelet-client', [], true],

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { isMissingFile, unless } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { within } from '../pace.js';
 import { attemptFiles, type LogFile } from './log-file.js';
@@ -106,20 +107,11 @@ async function openLog(folder: string, attempt: number, live: LogFile | undefine
   const { older, newest } = attemptFiles(folder, attempt);
   for (;;) {
     const rotations = live?.rotations ?? 0;
-    const found = await Promise.all([older, newest].map(openIfThere));
+    const found = await Promise.all([older, newest].map((path) => open(path).catch(unless(isMissingFile))));
     const opened = { files: found.filter((file) => file !== undefined), rotations };
     // else the older one may be that which was the newest a moment ago
     if (rotations === (live?.rotations ?? 0)) return opened;
     await closeLog(opened);
-  }
-}
-
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
   }
 }
 

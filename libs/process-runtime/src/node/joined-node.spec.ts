@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { hasRealKubernetes, temporaryFolder, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
+import { API_SERVERS, temporaryFolder, waitFor } from '#lib/testing';
 import { NODES, PODS, PROCESS_RUNTIME, PROCESS_RUNTIME_TAINT } from '#lib/resources';
 import { PodDesk } from '../testdata/pod-desk.js';
 import { ensureNodeIdentity } from './start-node.js';
 
-const HOMES = [
-  { name: 'the embedded API server', home: testEmbeddedKube },
-  ...(hasRealKubernetes ? [{ name: 'a real API server', home: testApiServer }] : []),
-];
 const FOREIGN_TAINT = { key: 'example.org/maintenance', effect: 'PreferNoSchedule' } as const;
 
-describe.each(HOMES)('a node that joined a cluster, on $name', ({ home }) => {
+describe.each(API_SERVERS)('a node that joined a cluster, on $name', ({ home }) => {
   const server = home();
   const folder = temporaryFolder();
   let desk: PodDesk;

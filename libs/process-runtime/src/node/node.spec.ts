@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { findProcess, isRunning } from '#lib/process-identity';
-import { hasRealKubernetes, temporaryFolder, testApiServer, testEmbeddedKube, waitFor } from '#lib/testing';
+import { API_SERVERS, temporaryFolder, waitFor } from '#lib/testing';
 import {
   CONFIG_MAPS,
   CPU_LIMITS_KEPT,
@@ -21,13 +21,8 @@ import {
 } from '#lib/resources';
 import { isReady, mainOf, PodDesk, portOf } from '../testdata/pod-desk.js';
 
-const HOMES = [
-  { name: 'the embedded API server', home: testEmbeddedKube },
-  ...(hasRealKubernetes ? [{ name: 'a real API server', home: testApiServer }] : []),
-];
-
 /** Everything is done by hand here that a scheduler and controllers would do: pods are bound as they are made. */
-describe.each(HOMES)('a node on $name', ({ home }) => {
+describe.each(API_SERVERS)('a node on $name', ({ home }) => {
   const server = home();
   const folder = temporaryFolder();
   let desk: PodDesk;

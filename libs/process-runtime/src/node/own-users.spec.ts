@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -69,6 +69,8 @@ if (!isRoot)
       { automountServiceAccountToken: true, ...(hasMounts ? { volumes } : {}) },
     );
     await desk.until(victim, 'to run', ({ status }) => status?.phase === 'Running');
+    // the end of the last pod of a user starts a look through the folders of all users, which later pods of it await
+    await desk.run('blue', { command: ['sleep', '1000'] });
     await waitFor(() => existsSync(join(desk.podFolder(victim), 'work', 'note')));
     const record = readFileSync(join(desk.podFolder(victim), 'main.process.json'), 'utf8');
     ({ pid: victimPid } = JSON.parse(record) as { pid: number });
@@ -179,6 +181,17 @@ if (!isRoot)
     expect(existsSync(other)).toBe(true);
     await waitFor(() => ownSegments().length === 0);
     rmSync(other);
+  });
+
+  it('leaves nothing either where a process of its number ran outside the node at first', async () => {
+    const left = `/tmp/agentplane-late-${FIRST}`;
+    const uid = Number(await desk.shell('green', `id -u; touch ${left}`));
+    const foreign = spawn('sleep', ['1000'], { uid, gid: uid, env: {} });
+    await desk.shell('green', `echo x > ${left}`);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(existsSync(left)).toBe(true);
+    foreign.kill();
+    await waitFor(() => !existsSync(left));
   });
 
   it('cannot enter a folder through workingDir that is closed to it', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { COMPONENT, LABEL, type Pod } from '#lib/resources';
 import { temporaryFolder } from '#lib/testing';
 import { foreignRanges, ReservedUsers, type UserRange } from '../user/pod-user.js';
-import { PodUsers } from './pod-users.js';
+import { PodUsers } from './choose-users.js';
 
 const RANGE = { first: 60_800, last: 60_802 };
 

@@ -106,13 +106,10 @@ const HEARTBEAT_MS = 60_000;
 
 /** The Node object: its labels, what it can hold, and that it is ready. */
 export class Registration {
-  readonly #options: RegistrationOptions;
   #cancel: () => void = () => undefined;
   #isStopped = false;
 
-  constructor(options: RegistrationOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RegistrationOptions) {}
 
   /** Creates the Node or brings it up to date; answers its uid. */
   async start(): Promise<string> {
@@ -132,7 +129,7 @@ export class Registration {
    * elsewhere.
    */
   async leave(): Promise<void> {
-    const { client, nodeName, isJoined, log } = this.#options;
+    const { client, nodeName, isJoined, log } = this.options;
     this.stop();
     if (!isJoined) return;
     try {
@@ -152,7 +149,7 @@ export class Registration {
 
   /** Writes the status now. */
   async report(isReady = true): Promise<void> {
-    const { client, nodeName, port, version, clock } = this.#options;
+    const { client, nodeName, port, version, clock } = this.options;
     const resources = nodeCapacity();
     await client.mergeStatus(
       NODES,
@@ -161,7 +158,7 @@ export class Registration {
         status: {
           capacity: resources,
           allocatable: resources,
-          conditions: nodeConditions(kubeTime(clock.now()), isReady, this.#options),
+          conditions: nodeConditions(kubeTime(clock.now()), isReady, this.options),
           addresses: [
             { type: 'InternalIP', address: '127.0.0.1' },
             { type: 'Hostname', address: nodeName },
@@ -185,7 +182,7 @@ export class Registration {
   }
 
   async #ensureNode(): Promise<Node> {
-    const { client, nodeName, isJoined } = this.#options;
+    const { client, nodeName, isJoined } = this.options;
     const labels = {
       ...PROCESS_RUNTIME,
       'kubernetes.io/hostname': nodeName,
@@ -208,7 +205,7 @@ export class Registration {
   }
 
   #beat(): void {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.options;
     this.#cancel = clock.after(HEARTBEAT_MS, () => {
       void this.report()
         .catch((error: unknown) =>

@@ -69,13 +69,10 @@ const RETRY_MS = 1_000;
 
 /** Says every ten seconds that the node is alive. */
 class NodeLease {
-  readonly #options: NodeLeaseOptions;
   #cancel: () => void = () => undefined;
   #isStopped = false;
 
-  constructor(options: NodeLeaseOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: NodeLeaseOptions) {}
 
   /** @param nodeUid the Node that the Lease goes with */
   async start(nodeUid: string): Promise<void> {
@@ -90,7 +87,7 @@ class NodeLease {
 
   /** Renews at once; after a sleep, before anything else is judged. */
   async renew(): Promise<void> {
-    const { client, nodeName: name, holder, clock } = this.#options;
+    const { client, nodeName: name, holder, clock } = this.options;
     const spec = {
       holderIdentity: holder,
       renewTime: microTime(clock.now()),
@@ -100,7 +97,7 @@ class NodeLease {
   }
 
   async #ensure(nodeUid: string): Promise<void> {
-    const { client, nodeName: name, holder, clock } = this.#options;
+    const { client, nodeName: name, holder, clock } = this.options;
     const known = await client.find(LEASES, { namespace: NAMESPACE, name });
     if (known) return this.renew();
     const now = microTime(clock.now());
@@ -121,11 +118,11 @@ class NodeLease {
 
   #after(ms: number): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#options.clock.after(ms, () => {
+    this.#cancel = this.options.clock.after(ms, () => {
       this.renew()
         .then(() => this.#after(RENEW_MS))
         .catch((error: unknown) => {
-          this.#options.log.warn({ problem: errorText(error) }, 'renewing the node lease failed, retrying');
+          this.options.log.warn({ problem: errorText(error) }, 'renewing the node lease failed, retrying');
           this.#after(RETRY_MS);
         });
     });
@@ -234,7 +231,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     sleepWatch,
     images: options.images,
     events: new EventRecorder({ client, component: FIELD_MANAGER.node, log, clock }),
-    ports: new LoopbackPorts(),
+    ports: new LoopbackPorts({ clock }),
     memoryWatch: new MemoryWatch(clock),
     cpuLimits: openCpuLimits(identity.name),
     allocatable: parseAmounts(nodeCapacity()),
@@ -301,7 +298,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       spares.stop();
       await registration.leave();
       await endPods(workers, context, options.stopGraceMs ?? STOP_GRACE_MS);
-      context.ports.sockets.releaseAll();
+      context.ports.stop();
       context.cpuLimits.close();
       await informer.stop();
       sleepWatch.stop();

@@ -11,19 +11,21 @@ import { removePodFolder } from '../pod-files/pod-files.js';
 import { PodWorker } from './pod-worker.js';
 
 const FIRST_REPORT_MS = 5_000;
+/** Pauses between looks for leftover files double from the first to the last. */
+const FIRST_PAUSE_MS = 1_000;
+const LAST_PAUSE_MS = 300_000;
 
 /** The pods of this node: one worker for each uid. A namesake waits for the one before it to end. */
 export class PodWorkers {
-  readonly #context: NodeContext;
   readonly #workers = new Map<string, PodWorker>();
   /** Removals of files in progress, by the user's number. */
-  readonly #tidying = new Map<number, Promise<void>>();
+  readonly #tidying = new Map<number, Promise<boolean>>();
+  /** Cancels the next look for files of a user. */
+  readonly #nextLooks = new Map<number, () => void>();
   #informer: Informer<Pod> | undefined;
   #isStopping = false;
 
-  constructor(context: NodeContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: NodeContext) {}
 
   /**
    * Follows the informer, which must be complete; resolves when the API server knows the state of the pods.
@@ -34,7 +36,7 @@ export class PodWorkers {
     for (const pod of inOrderOfArrival(informer.list())) this.#begin(pod);
     informer.on((change) => this.#apply(change));
     const reports = [...this.#workers.values()].map(({ firstReport }) => firstReport);
-    await within(Promise.all(reports), FIRST_REPORT_MS, this.#context.clock);
+    await within(Promise.all(reports), FIRST_REPORT_MS, this.context.clock);
   }
 
   find(namespace: string, name: string): PodWorker | undefined {
@@ -68,7 +70,7 @@ export class PodWorkers {
   #begin(pod: Pod): void {
     const { namespace = '', name, uid = '' } = pod.metadata;
     const previous = this.find(namespace, name)?.ended.catch(() => undefined) ?? Promise.resolve();
-    const worker = new PodWorker(this.#context, pod, {
+    const worker = new PodWorker(this.context, pod, {
       previous,
       rejection: this.#rejectionOf(pod),
       onIdle: (user) => (user.isOwn ? this.#endProcesses(user.uid) : Promise.resolve()),
@@ -76,7 +78,7 @@ export class PodWorkers {
     });
     this.#workers.set(uid, worker);
     worker.ended
-      .catch((error: unknown) => this.#context.log.error({ pod: name, err: error }, 'pod worker failed'))
+      .catch((error: unknown) => this.context.log.error({ pod: name, err: error }, 'pod worker failed'))
       .finally(() => this.#workers.delete(uid));
   }
 
@@ -86,19 +88,19 @@ export class PodWorkers {
    */
   #rejectionOf(pod: Pod): PodRejection | undefined {
     if (isOver(pod)) return undefined;
-    const foreign = this.#context.isJoined ? foreignPod(pod) : undefined;
+    const foreign = this.context.isJoined ? foreignPod(pod) : undefined;
     if (foreign) return foreign;
     const others = [...this.#workers.values()].flatMap((worker) => {
       const known = this.#informer?.find(keyOf(worker.pod));
       const isHere = known?.metadata.uid === worker.pod.metadata.uid && !worker.isRejected;
       return known && isHere && !isOver(known) ? [known] : [];
     });
-    return rejectionOf(pod, others, this.#context.allocatable);
+    return rejectionOf(pod, others, this.context.allocatable);
   }
 
   /** Ends the leftover processes of a user. They can only be told from its pods when none of these runs. */
   async #endProcesses(uid: number, isWanted = (): boolean => true): Promise<void> {
-    const { users, log, clock } = this.#context;
+    const { users, log, clock } = this.context;
     const isIdle = (): boolean =>
       isWanted() && ![...this.#workers.values()].some((other) => other.mayRunAs(uid));
     if (!isIdle()) return;
@@ -107,28 +109,33 @@ export class PodWorkers {
       if (ended > 0) log.warn({ uid, processes: ended }, 'ended processes that pods left behind');
       if (unasked.length > 0)
         log.warn({ uid }, 'leaving processes of a user running: reading which node they belong to failed');
-      if (isIdle() && !this.#isStopping) void this.#tidy(uid);
+      void this.#tidy(uid, () => isIdle() && !this.#isStopping);
     } catch (error) {
       log.error({ uid, problem: errorText(error) }, 'ending processes that pods left behind failed');
     }
   }
 
   /**
-   * Removes the leftovers of this user's pods. No pod of the user begins meanwhile, so that one look finds
-   * those of all.
+   * Removes the leftovers of this user's pods. No pod of the user begins during a look, so that one look finds
+   * those of all. Looks again later where it was cut short, until a pod of the user runs: its end asks anew.
    */
-  async #tidy(uid: number): Promise<void> {
-    if (this.#tidying.has(uid)) return;
-    const { podsFolder, clock } = this.#context;
-    const tidying = removeLeftFiles(uid, dirname(podsFolder), clock).catch(() => undefined);
-    this.#tidying.set(uid, tidying);
-    await tidying;
+  async #tidy(uid: number, isWanted: () => boolean, pauseMs = FIRST_PAUSE_MS): Promise<void> {
+    if (this.#tidying.has(uid) || !isWanted()) return;
+    this.#nextLooks.get(uid)?.();
+    this.#nextLooks.delete(uid);
+    const { podsFolder, clock } = this.context;
+    const look = removeLeftFiles(uid, dirname(podsFolder), clock).catch(() => false);
+    this.#tidying.set(uid, look);
+    const isDone = await look;
     this.#tidying.delete(uid);
+    if (isDone) return;
+    const lookAgain = (): void => void this.#tidy(uid, isWanted, Math.min(pauseMs * 2, LAST_PAUSE_MS));
+    this.#nextLooks.set(uid, clock.after(pauseMs, lookAgain));
   }
 
   /** Folders of pods that were deleted while the node was away. */
   async #removeOrphans(uids: ReadonlySet<string>): Promise<void> {
-    const { podsFolder, log } = this.#context;
+    const { podsFolder, log } = this.context;
     if (!existsSync(podsFolder)) return;
     for (const uid of readdirSync(podsFolder).filter((name) => !uids.has(name)))
       await removePodFolder(join(podsFolder, uid)).catch((error: unknown) =>

@@ -44,7 +44,6 @@ const MAX_PAUSE_MS = 5_000;
  * until the pod is deleted. Annotations ride along, because a node may write `pods/status` and nothing else.
  */
 export class StatusReporter {
-  readonly #options: StatusReporterOptions;
   #written = '';
   /** Version that our last write made, and the conditions in it. */
   #version = '';
@@ -53,9 +52,7 @@ export class StatusReporter {
   #isGone = false;
   #writing: Promise<void> | undefined;
 
-  constructor(options: StatusReporterOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: StatusReporterOptions) {}
 
   /** Something may have changed. */
   report(): void {
@@ -81,7 +78,7 @@ export class StatusReporter {
   /** Resolves when what is known now is written, the pod is deleted, or the time is over. */
   async flush(withinMs: number): Promise<void> {
     if (!this.#writing) return;
-    await within(this.#writing, withinMs, this.#options.clock);
+    await within(this.#writing, withinMs, this.options.clock);
   }
 
   /** The pod is not ours to write to any more. */
@@ -103,11 +100,11 @@ export class StatusReporter {
           break;
         }
         this.#isDirty = true;
-        this.#options.log.warn(
+        this.options.log.warn(
           { problem: errorText(error), pauseMs },
           'writing a pod status failed, retrying',
         );
-        await this.#options.clock.sleep(pauseMs);
+        await this.options.clock.sleep(pauseMs);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       }
     }
@@ -115,13 +112,13 @@ export class StatusReporter {
   }
 
   async #write(): Promise<void> {
-    const { client, pod: newest } = this.#options;
+    const { client, pod: newest } = this.options;
     const pod = newest();
-    const status = this.#options.status();
+    const status = this.options.status();
     const text = JSON.stringify(status);
     if (text === this.#written) return;
     const answer = await client.mergeStatus(PODS, keyOf(pod), {
-      metadata: { uid: pod.metadata.uid ?? '', annotations: this.#options.annotations() },
+      metadata: { uid: pod.metadata.uid ?? '', annotations: this.options.annotations() },
       status,
     });
     this.#written = text;

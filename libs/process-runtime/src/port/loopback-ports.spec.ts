@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import type { Pod } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { LoopbackPorts } from './loopback-ports.js';
 
 function pod(uid: string, ports: number, namespace = 'one'): Pod {
@@ -35,8 +36,29 @@ describe('LoopbackPorts', () => {
     expect([ports.isOf(robbed, taken), ports.isOf(robbed, after?.['8000'] ?? 0)]).toEqual([false, true]);
   });
 
+  it('holds as many ports for the next pod as the last one has', async () => {
+    const due: (() => void)[] = [];
+    const after = (_ms: number, callback: () => void) => {
+      due.push(callback);
+      return () => undefined;
+    };
+    const ports = new LoopbackPorts({ clock: { after } });
+    await ports.ensure(pod('first', 2), {});
+    expect(ports.sockets.ports).toEqual([]);
+    due.shift()?.();
+    await waitFor(() => ports.held.length === 2);
+    const held = [...ports.held];
+    expect(ports.sockets.ports).toEqual(held);
+    const next = pod('next', 2);
+    expect(Object.values(await ports.ensure(next, {}))).toEqual(held);
+    expect(held.map((port) => ports.isOf(next, port))).toEqual([true, true]);
+    ports.release(next);
+    expect(ports.sockets.ports).toEqual([]);
+    ports.stop();
+  });
+
   it('gives the pods of one namespace no more than their part', async () => {
-    const ports = new LoopbackPorts(Math.random, 5);
+    const ports = new LoopbackPorts({ most: 5 });
     const first = pod('first', 3);
     await ports.ensure(first, {});
     await expect(ports.ensure(pod('second', 3), {})).rejects.toThrow(

@@ -1,5 +1,6 @@
 import { findStablePort, HeldSockets, isPortFree } from '#lib/held-sockets';
 import type { Pod } from '#lib/resources';
+import type { Clock } from '#lib/time';
 
 /**
  * Limit per namespace, of 10,000 ports that can be kept, so that no namespace takes those of others: a pod
@@ -7,9 +8,25 @@ import type { Pod } from '#lib/resources';
  */
 const MAX_OF_NAMESPACE = 1_000;
 
+/** A start under way comes first. */
+const NEXT_MS = 1_000;
+/** Ports that are held for the next pod: an agent's has two. */
+const MAX_NEXT = 4;
+
 interface Owner {
   readonly uid: string;
   readonly namespace: string;
+}
+
+/** Owner of the ports for the next pod. */
+const NOBODY: Owner = { uid: 'the next pod', namespace: '' };
+
+export interface PortsOptions {
+  readonly random?: () => number;
+  /** Ports of one namespace. */
+  readonly most?: number;
+  /** Holds ports for the next pod in good time, since that takes a process; without it none is held before it is asked for. */
+  readonly clock?: Pick<Clock, 'after'>;
 }
 
 /**
@@ -20,12 +37,25 @@ export class LoopbackPorts {
   readonly #given = new Map<number, Owner>();
   readonly #most: number;
   readonly #random: () => number;
+  readonly #clock: PortsOptions['clock'];
+  readonly #next: number[] = [];
+  #cancelNext = (): void => undefined;
   readonly sockets = new HeldSockets();
 
-  /** @param most ports of one namespace */
-  constructor(random: () => number = Math.random, most = MAX_OF_NAMESPACE) {
+  constructor({ random = Math.random, most = MAX_OF_NAMESPACE, clock }: PortsOptions = {}) {
     this.#random = random;
     this.#most = most;
+    this.#clock = clock;
+  }
+
+  stop(): void {
+    this.#cancelNext();
+    this.sockets.releaseAll();
+  }
+
+  /** Ports that are held for the next pod. */
+  get held(): readonly number[] {
+    return this.#next;
   }
 
   /** One real port for each TCP container port; those in `kept` stay unless another program has taken them meanwhile. */
@@ -40,10 +70,14 @@ export class LoopbackPorts {
       );
     for (const containerPort of wanted) {
       const known = kept[containerPort];
-      const port = known !== undefined && (await this.#isUsable(known)) ? known : await this.#findFree(owner);
+      const port =
+        known !== undefined && (await this.#isUsable(known))
+          ? known
+          : (this.#next.shift() ?? (await this.#findFree(owner)));
       this.#given.set(port, owner);
       ports[containerPort] = port;
     }
+    this.#prepareNext(Math.min(wanted.length, MAX_NEXT));
     return ports;
   }
 
@@ -89,6 +123,25 @@ export class LoopbackPorts {
   /** True when the pod can listen on it: held for the pod, or free. */
   async #isUsable(port: number): Promise<boolean> {
     return this.sockets.has(port) || (await isPortFree(port));
+  }
+
+  /** Has as many ports held for the next pod as this one has. */
+  #prepareNext(count: number): void {
+    this.#cancelNext();
+    if (this.#clock && count > 0)
+      this.#cancelNext = this.#clock.after(NEXT_MS, () => void this.#holdNext(count).catch(() => undefined));
+  }
+
+  async #holdNext(count: number): Promise<void> {
+    const ports: number[] = [];
+    while (this.#next.length + ports.length < count) ports.push(await this.#findFree(NOBODY));
+    try {
+      await this.sockets.hold(ports.map((port) => ({ host: '127.0.0.1', port })));
+    } finally {
+      for (const port of ports)
+        if (this.sockets.has(port) && this.#next.length < count) this.#next.push(port);
+        else this.#free(port);
+    }
   }
 
   #findFree(owner: Owner): Promise<number> {

@@ -26,15 +26,12 @@ const GROWTH = { request: 1.1, command: 1.4 } as const;
  * that the machine slept through says nothing about the program, so it counts neither way and the row begins anew.
  */
 class Prober {
-  readonly #options: ProberOptions;
   readonly #end = new AbortController();
   #goods = 0;
   #bads = 0;
   #verdict: boolean | undefined;
 
-  constructor(options: ProberOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ProberOptions) {}
 
   start(): void {
     void this.#run().catch(() => undefined); // rejects only when stopped
@@ -45,7 +42,7 @@ class Prober {
   }
 
   async #run(): Promise<void> {
-    const { clock, probe, isEager, target, sleepWatch } = this.#options;
+    const { clock, probe, isEager, target, sleepWatch } = this.options;
     const periodMs = (probe.periodSeconds ?? 10) * 1000;
     const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
     await clock.sleep((probe.initialDelaySeconds ?? 0) * 1000, this.#end.signal);
@@ -77,16 +74,16 @@ class Prober {
 
   #good(): void {
     this.#bads = 0;
-    if (++this.#goods < (this.#options.probe.successThreshold ?? 1) || this.#verdict === true) return;
+    if (++this.#goods < (this.options.probe.successThreshold ?? 1) || this.#verdict === true) return;
     this.#verdict = true;
-    this.#options.onVerdict(true, '');
+    this.options.onVerdict(true, '');
   }
 
   #bad(problem: string): void {
     this.#goods = 0;
-    if (++this.#bads < (this.#options.probe.failureThreshold ?? 3) || this.#verdict === false) return;
+    if (++this.#bads < (this.options.probe.failureThreshold ?? 3) || this.#verdict === false) return;
     this.#verdict = false;
-    this.#options.onVerdict(false, problem);
+    this.options.onVerdict(false, problem);
   }
 }
 
@@ -102,15 +99,12 @@ export interface ContainerProbesOptions {
 
 /** The probes of one attempt at a container: startup first, then liveness and readiness side by side. */
 export class ContainerProbes {
-  readonly #options: ContainerProbesOptions;
   readonly #running: Prober[] = [];
   #isStarted = false;
   #isReady = false;
   #isStopped = false;
 
-  constructor(options: ContainerProbesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ContainerProbesOptions) {}
 
   get isStarted(): boolean {
     return this.#isStarted;
@@ -121,7 +115,7 @@ export class ContainerProbes {
   }
 
   start(): void {
-    const { startupProbe } = this.#options.target.container;
+    const { startupProbe } = this.options.target.container;
     if (!startupProbe) return this.#afterStartup();
     const prober = this.#begin(startupProbe, true, (isGood, found) => {
       prober.stop();
@@ -137,30 +131,30 @@ export class ContainerProbes {
   }
 
   #afterStartup(): void {
-    const { livenessProbe, readinessProbe } = this.#options.target.container;
+    const { livenessProbe, readinessProbe } = this.options.target.container;
     this.#isStarted = true;
     this.#isReady = !readinessProbe;
-    this.#options.onChange();
+    this.options.onChange();
     if (livenessProbe)
       this.#begin(livenessProbe, false, (isGood, found) => {
         if (!isGood) this.#unhealthy('Liveness', livenessProbe, found);
       });
     if (readinessProbe)
       this.#begin(readinessProbe, true, (isGood, found) => {
-        if (!isGood && this.#isReady) this.#options.onProblem('Readiness', found);
+        if (!isGood && this.#isReady) this.options.onProblem('Readiness', found);
         this.#isReady = isGood;
-        this.#options.onChange();
+        this.options.onChange();
       });
   }
 
   #unhealthy(kind: 'Startup' | 'Liveness', probe: Probe, found: string): void {
     this.stop();
-    this.#options.onProblem(kind, found);
-    this.#options.onUnhealthy(kind, probe);
+    this.options.onProblem(kind, found);
+    this.options.onUnhealthy(kind, probe);
   }
 
   #begin(probe: Probe, isEager: boolean, onVerdict: (isGood: boolean, found: string) => void): Prober {
-    const { target, clock, sleepWatch } = this.#options;
+    const { target, clock, sleepWatch } = this.options;
     const guarded = (isGood: boolean, found: string): void => {
       if (!this.#isStopped) onVerdict(isGood, found);
     };

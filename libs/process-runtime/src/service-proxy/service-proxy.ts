@@ -1,3 +1,4 @@
+import { unless } from '#lib/errors';
 import { ConnectionRoom } from '#lib/http';
 import { jsonEquals } from '#lib/json';
 import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
@@ -299,11 +300,8 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
 
 /** Writes the annotation together with the status, because the proxy may not change the spec of a Service. */
 async function annotate(client: KubeClient, key: ObjectKey, name: string, text: string): Promise<void> {
-  try {
-    await client.mergeStatus(SERVICES, key, { metadata: { annotations: { [name]: text } } });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  const change = { metadata: { annotations: { [name]: text } } };
+  await client.mergeStatus(SERVICES, key, change).catch(unless(isNotFound));
 }
 
 function shapeOf(port: ServicePort): string {

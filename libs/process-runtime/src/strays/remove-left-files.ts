@@ -6,7 +6,7 @@ import { processNumbers, statusOf } from './process-status.js';
 
 /** Folders of a machine in which all its users write. */
 const PLACES = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', '/run/lock'];
-/** Pods of the user wait meanwhile; what is left then is removed the next time. */
+/** Pods of the user wait meanwhile. */
 const MAX_MS = 10_000;
 
 const SCRIPT = `
@@ -22,11 +22,13 @@ command -v ipcrm > /dev/null && ipcrm --all
  * memory, semaphores and queues of System V. With the rights of that user, who may have put links there. Nothing is removed
  * while a process of this number runs: another node of the machine may have given it as well.
  * @param nodeFolder in which nothing is removed: images of builds wait there
+ * @returns whether all was looked at; a busy machine may need more than one look
  */
-export async function removeLeftFiles(uid: number, nodeFolder: string, clock: Clock): Promise<void> {
-  if (process.platform !== 'linux' || (await hasProcesses(uid, clock))) return;
+export async function removeLeftFiles(uid: number, nodeFolder: string, clock: Clock): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  if (await hasProcesses(uid, clock)) return false;
   const places = PLACES.filter((place) => existsSync(place));
-  await new Promise<void>((resolve) => {
+  return await new Promise<boolean>((resolve) => {
     const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', nodeFolder, String(uid), ...places], {
       cwd: '/',
       env: { PATH: '/usr/bin:/bin' },
@@ -36,8 +38,8 @@ export async function removeLeftFiles(uid: number, nodeFolder: string, clock: Cl
       timeout: MAX_MS,
       killSignal: 'SIGKILL' as const,
     });
-    child.on('error', () => resolve());
-    child.on('close', () => resolve());
+    child.on('error', () => resolve(false));
+    child.on('close', (code) => resolve(code === 0));
   });
 }
 

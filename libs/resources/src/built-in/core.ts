@@ -1,10 +1,14 @@
 import type { KubeObject } from '../kube-object.js';
 import type { OwnerReference } from '../object-meta.js';
 import type { ResourceRef } from '../resource-ref.js';
+import type { WorkloadCondition } from './workload.js';
 
 export interface Namespace extends KubeObject {
   readonly spec?: { readonly finalizers?: readonly string[] };
-  readonly status?: { readonly phase?: 'Active' | 'Terminating'; readonly conditions?: readonly object[] };
+  readonly status?: {
+    readonly phase?: 'Active' | 'Terminating';
+    readonly conditions?: readonly WorkloadCondition[];
+  };
 }
 
 export interface Secret extends KubeObject {

@@ -54,6 +54,13 @@ export interface AgentDeploymentStatus {
   readonly push?: SeenPush;
   /** Pods that the revision which serves has; for scaling (kubectl scale, autoscalers). */
   readonly replicas?: number;
+  /** The last wake from sleep of the revision that serves. */
+  readonly lastWake?: {
+    /** When a request or due work began it. */
+    readonly at: string;
+    /** Time until all of its pods were ready. */
+    readonly seconds: number;
+  };
   /** Labels of those pods that answer HTTP, as a selector; for autoscalers. */
   readonly selector?: string;
   /** The newest revisionRequest.id for which a revision was made. */

@@ -68,6 +68,13 @@ export interface AgentRevisionStatus {
   readonly asleepSince?: string;
   /** While it sleeps, when a cron, a run or another work of its own starts it; missing while none is due. */
   readonly wakeAt?: string;
+  /** Its last wake from sleep. */
+  readonly lastWake?: {
+    /** When a request or due work began it. */
+    readonly at: string;
+    /** Time until all of its pods were ready. */
+    readonly seconds: number;
+  };
 }
 
 /** One deployable version of an AgentDeployment. Made by the platform, never changed. */

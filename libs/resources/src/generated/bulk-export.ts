@@ -31,7 +31,7 @@ export interface BulkExportSpec {
   /** What is exported, runs alone when absent. With feedback, that of the exported runs lies in files of its own, with all of its columns. */
   readonly resources?: readonly ('runs' | 'feedback')[];
   /** Columns to export; all when absent. */
-  readonly exportFields?: readonly ('id' | 'tenant_id' | 'session_id' | 'trace_id' | 'parent_run_id' | 'parent_run_ids' | 'reference_example_id' | 'name' | 'run_type' | 'start_time' | 'end_time' | 'status' | 'is_root' | 'dotted_order' | 'trace_tier' | 'inputs' | 'outputs' | 'error' | 'extra' | 'events' | 'tags' | 'feedback_stats' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens' | 'total_cost' | 'prompt_cost' | 'completion_cost' | 'first_token_time')[];
+  readonly exportFields?: readonly ('id' | 'tenant_id' | 'session_id' | 'trace_id' | 'parent_run_id' | 'parent_run_ids' | 'reference_example_id' | 'name' | 'run_type' | 'start_time' | 'end_time' | 'status' | 'is_root' | 'dotted_order' | 'trace_tier' | 'tags' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens' | 'total_cost' | 'prompt_cost' | 'completion_cost' | 'first_token_time' | 'error' | 'feedback_stats' | 'events' | 'extra' | 'inputs' | 'outputs')[];
   /** Stops the export for good. */
   readonly cancel: boolean;
   /** Starts no further runs while true. A schedule makes no exports; those of the windows that end meanwhile are made once it is false again. */

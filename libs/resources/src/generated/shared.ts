@@ -104,6 +104,8 @@ export interface DestinationConfig {
   readonly storageClass?: string;
   /** Canned ACL that objects are written with, for buckets of another account; absent for none. Public ones are refused. */
   readonly acl?: 'private' | 'bucket-owner-read' | 'bucket-owner-full-control';
+  /** ARN of a role of AWS that may write to the bucket. The credentials, or those of the platform, assume it, with the id of the tenant as external id. */
+  readonly awsRoleArn?: string;
 }
 
 /** What holds for it, the lower of its own limits and those of the platform. */

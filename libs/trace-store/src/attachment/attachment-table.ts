@@ -9,11 +9,10 @@ import {
 } from '#lib/postgres';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
-import { RELEASE } from '../run/remove-attachments.js';
+import { RELEASE } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/stored-run.js';
 import type {
   AttachmentContent,
-  Attachments,
   NewAttachment,
   RefusedAttachment,
   StoredAttachment,
@@ -27,119 +26,8 @@ const TRYING_AGAIN = "interval '10 minutes'";
 
 /** An object counts as many bytes at least: a row and a file cost something, too. */
 const LEAST_COUNTED = 4_096;
+export const MAX_ATTACHMENT_BYTES = 10_737_418_240;
 const UNIQUE_VIOLATION = '23505';
-
-/** The table of objects, and the bytes that tenants have in them. */
-class AttachmentObjects {
-  constructor(
-    private readonly pool: Pool,
-    private readonly maxBytes: number,
-  ) {}
-
-  async begin(tenantId: string, size: number): Promise<string | undefined> {
-    const { rows } = await this.pool.query<{ id: string }>(
-      `INSERT INTO attachment_objects (tenant_id, id, check_after)
-      SELECT $1::uuid, $2::uuid, clock_timestamp() + ${WRITING}
-      WHERE $3::bigint + coalesce((SELECT bytes FROM attachment_usage WHERE tenant_id = $1), 0) <= $4::bigint
-      RETURNING id`,
-      [tenantId, randomUUID(), Math.max(size, LEAST_COUNTED), this.maxBytes],
-    );
-    return rows[0]?.id;
-  }
-
-  async findContent(tenantId: string, { sha256 }: AttachmentContent): Promise<string | undefined> {
-    const { rows } = await this.pool.query<{ id: string }>(
-      `UPDATE attachment_objects SET check_after = clock_timestamp() + ${REFERRING}
-      WHERE tenant_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING id`,
-      [tenantId, sha256],
-    );
-    return rows[0]?.id;
-  }
-
-  async reserve(tenantId: string, id: string, { sha256, size }: AttachmentContent): Promise<boolean> {
-    const { rowCount } = await this.pool.query(
-      `WITH room AS (
-        INSERT INTO attachment_usage AS u (tenant_id, bytes)
-        SELECT $1::uuid, $5::bigint WHERE $5::bigint <= $6::bigint
-          AND EXISTS (SELECT FROM attachment_objects WHERE tenant_id = $1 AND id = $2 AND state = 'writing' AND size IS NULL)
-        ON CONFLICT (tenant_id) DO UPDATE SET bytes = u.bytes + EXCLUDED.bytes
-          WHERE u.bytes + EXCLUDED.bytes <= $6::bigint
-        RETURNING tenant_id
-      )
-      UPDATE attachment_objects o SET sha256 = $3, size = $4 FROM room
-      WHERE o.tenant_id = $1 AND o.id = $2 AND o.state = 'writing' AND o.size IS NULL`,
-      [tenantId, id, sha256, size, Math.max(size, LEAST_COUNTED), this.maxBytes],
-    );
-    return rowCount === 1;
-  }
-
-  async settle(tenantId: string, id: string, content: AttachmentContent): Promise<string | undefined> {
-    try {
-      const { rowCount } = await this.pool.query(
-        `UPDATE attachment_objects SET state = 'stored', check_after = clock_timestamp() + ${REFERRING}
-        WHERE tenant_id = $1 AND id = $2 AND state = 'writing'`,
-        [tenantId, id],
-      );
-      if (rowCount === 1) return id;
-    } catch (error) {
-      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-      await this.abandon(tenantId, id);
-    }
-    return this.findContent(tenantId, content);
-  }
-
-  async abandon(tenantId: string, id: string): Promise<void> {
-    await this.pool.query(
-      `UPDATE attachment_objects SET check_after = clock_timestamp()
-      WHERE tenant_id = $1 AND id = $2 AND state = 'writing'`,
-      [tenantId, id],
-    );
-  }
-
-  /**
-   * Takes unused objects of all tenants. A transaction that refers to an object locks it, and finds it either
-   * `stored` or gone, so the check for references, in a separate statement after the lock, is final.
-   */
-  async takeUnused(limit: number): ReturnType<Attachments['takeUnused']> {
-    return inTransaction(this.pool, async (client) => {
-      const { rows } = await client.query<{ tenant_id: string; id: string }>(
-        `SELECT tenant_id, id FROM attachment_objects WHERE check_after <= clock_timestamp()
-        ORDER BY check_after LIMIT $1 FOR UPDATE SKIP LOCKED`,
-        [limit],
-      );
-      if (rows.length === 0) return { unused: [], isMore: false };
-      const taken = await client.query<{ tenant_id: string; id: string; state: string }>(
-        `UPDATE attachment_objects o SET state = CASE WHEN d.is_used THEN 'stored' ELSE 'removing' END,
-          check_after = CASE WHEN d.is_used THEN NULL ELSE clock_timestamp() + ${TRYING_AGAIN} END
-        FROM (
-          SELECT u.tenant_id, u.id, EXISTS (
-            SELECT FROM attachments a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
-          ) OR EXISTS (
-            SELECT FROM example_attachments a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
-          ) OR EXISTS (
-            SELECT FROM source_archives a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
-          ) AS is_used FROM unnest($1::uuid[], $2::uuid[]) AS u(tenant_id, id)
-        ) d WHERE o.tenant_id = d.tenant_id AND o.id = d.id RETURNING o.tenant_id, o.id, o.state`,
-        [rows.map((row) => row.tenant_id), rows.map(({ id }) => id)],
-      );
-      const unused = taken.rows
-        .filter(({ state }) => state === 'removing')
-        .map((row) => ({ tenantId: row.tenant_id, id: row.id }));
-      return { unused, isMore: rows.length === limit };
-    });
-  }
-
-  async forget({ tenantId, id }: UnusedObject): Promise<void> {
-    await this.pool.query(
-      `WITH gone AS (
-        DELETE FROM attachment_objects WHERE tenant_id = $1 AND id = $2 AND state = 'removing' RETURNING size
-      )
-      UPDATE attachment_usage u SET bytes = greatest(0, u.bytes - greatest(gone.size, ${LEAST_COUNTED})) FROM gone
-      WHERE u.tenant_id = $1 AND gone.size IS NOT NULL`,
-      [tenantId, id],
-    );
-  }
-}
 
 /** @returns those that are stored, kept as they are until the transaction ends */
 export async function lockStored(
@@ -155,7 +43,6 @@ export async function lockStored(
   return new Set(rows.map(({ id }) => id));
 }
 
-export const MAX_ATTACHMENT_BYTES = 10_737_418_240;
 /** References of a run. */
 const OF_RUN = 100;
 /** References of a tenant whose runs have not arrived. */
@@ -201,45 +88,140 @@ interface PlaceRow {
   readonly start_time: string;
 }
 
-/** The tables of attachments. */
-export class AttachmentTable implements Attachments {
-  readonly #pool: Pool;
-  readonly #objects: AttachmentObjects;
-
+/**
+ * References from runs to objects of the object store, and facts about these. An object is `writing` from
+ * before its first byte, `stored` once it is whole, `removing` when nothing refers to it.
+ * The tables of attachments.
+ */
+export class AttachmentTable {
   /** @param maxBytes of all objects of a tenant */
-  constructor(pool: Pool, maxBytes = MAX_ATTACHMENT_BYTES) {
-    this.#pool = pool;
-    this.#objects = new AttachmentObjects(pool, maxBytes);
+  constructor(
+    private readonly pool: Pool,
+    private readonly maxBytes = MAX_ATTACHMENT_BYTES,
+  ) {}
+
+  /**
+   * Records that an object is about to be written.
+   * @param size its bytes, as far as they are known
+   * @returns its id; undefined when the tenant's quota is used up
+   */
+  async begin(tenantId: string, size: number): Promise<string | undefined> {
+    const { rows } = await this.pool.query<{ id: string }>(
+      `INSERT INTO attachment_objects (tenant_id, id, check_after)
+      SELECT $1::uuid, $2::uuid, clock_timestamp() + ${WRITING}
+      WHERE $3::bigint + coalesce((SELECT bytes FROM attachment_usage WHERE tenant_id = $1), 0) <= $4::bigint
+      RETURNING id`,
+      [tenantId, randomUUID(), Math.max(size, LEAST_COUNTED), this.maxBytes],
+    );
+    return rows[0]?.id;
   }
 
-  begin(tenantId: string, size: number): Promise<string | undefined> {
-    return this.#objects.begin(tenantId, size);
+  /** A stored object with this content, kept from removal for some minutes. */
+  async findContent(tenantId: string, { sha256 }: AttachmentContent): Promise<string | undefined> {
+    const { rows } = await this.pool.query<{ id: string }>(
+      `UPDATE attachment_objects SET check_after = clock_timestamp() + ${REFERRING}
+      WHERE tenant_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING id`,
+      [tenantId, sha256],
+    );
+    return rows[0]?.id;
   }
 
-  findContent(tenantId: string, content: AttachmentContent): Promise<string | undefined> {
-    return this.#objects.findContent(tenantId, content);
+  /** Counts an object that is about to be completed. @returns false when the tenant's quota is used up */
+  async reserve(tenantId: string, id: string, { sha256, size }: AttachmentContent): Promise<boolean> {
+    const { rowCount } = await this.pool.query(
+      `WITH room AS (
+        INSERT INTO attachment_usage AS u (tenant_id, bytes)
+        SELECT $1::uuid, $5::bigint WHERE $5::bigint <= $6::bigint
+          AND EXISTS (SELECT FROM attachment_objects WHERE tenant_id = $1 AND id = $2 AND state = 'writing' AND size IS NULL)
+        ON CONFLICT (tenant_id) DO UPDATE SET bytes = u.bytes + EXCLUDED.bytes
+          WHERE u.bytes + EXCLUDED.bytes <= $6::bigint
+        RETURNING tenant_id
+      )
+      UPDATE attachment_objects o SET sha256 = $3, size = $4 FROM room
+      WHERE o.tenant_id = $1 AND o.id = $2 AND o.state = 'writing' AND o.size IS NULL`,
+      [tenantId, id, sha256, size, Math.max(size, LEAST_COUNTED), this.maxBytes],
+    );
+    return rowCount === 1;
   }
 
-  reserve(tenantId: string, id: string, content: AttachmentContent): Promise<boolean> {
-    return this.#objects.reserve(tenantId, id, content);
+  /** An object is whole. @returns the object that has its content: another, if that was faster */
+  async settle(tenantId: string, id: string, content: AttachmentContent): Promise<string | undefined> {
+    try {
+      const { rowCount } = await this.pool.query(
+        `UPDATE attachment_objects SET state = 'stored', check_after = clock_timestamp() + ${REFERRING}
+        WHERE tenant_id = $1 AND id = $2 AND state = 'writing'`,
+        [tenantId, id],
+      );
+      if (rowCount === 1) return id;
+    } catch (error) {
+      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+      await this.abandon(tenantId, id);
+    }
+    return this.findContent(tenantId, content);
   }
 
-  settle(tenantId: string, id: string, content: AttachmentContent): Promise<string | undefined> {
-    return this.#objects.settle(tenantId, id, content);
+  /** Marks an object as unused: tidying removes its data. */
+  async abandon(tenantId: string, id: string): Promise<void> {
+    await this.pool.query(
+      `UPDATE attachment_objects SET check_after = clock_timestamp()
+      WHERE tenant_id = $1 AND id = $2 AND state = 'writing'`,
+      [tenantId, id],
+    );
   }
 
-  abandon(tenantId: string, id: string): Promise<void> {
-    return this.#objects.abandon(tenantId, id);
+  /**
+   * Checks objects of all tenants that are due, and takes those that nothing refers to; each is offered again
+   * later, until it is forgotten. A transaction that refers to an object locks it, and finds it either
+   * `stored` or gone, so the check for references, in a separate statement after the lock, is final.
+   */
+  async takeUnused(
+    limit: number,
+  ): Promise<{ readonly unused: readonly UnusedObject[]; readonly isMore: boolean }> {
+    return inTransaction(this.pool, async (client) => {
+      const { rows } = await client.query<{ tenant_id: string; id: string }>(
+        `SELECT tenant_id, id FROM attachment_objects WHERE check_after <= clock_timestamp()
+        ORDER BY check_after LIMIT $1 FOR UPDATE SKIP LOCKED`,
+        [limit],
+      );
+      if (rows.length === 0) return { unused: [], isMore: false };
+      const taken = await client.query<{ tenant_id: string; id: string; state: string }>(
+        `UPDATE attachment_objects o SET state = CASE WHEN d.is_used THEN 'stored' ELSE 'removing' END,
+          check_after = CASE WHEN d.is_used THEN NULL ELSE clock_timestamp() + ${TRYING_AGAIN} END
+        FROM (
+          SELECT u.tenant_id, u.id, EXISTS (
+            SELECT FROM attachments a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
+          ) OR EXISTS (
+            SELECT FROM example_attachments a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
+          ) OR EXISTS (
+            SELECT FROM source_archives a WHERE a.tenant_id = u.tenant_id AND a.object_id = u.id
+          ) AS is_used FROM unnest($1::uuid[], $2::uuid[]) AS u(tenant_id, id)
+        ) d WHERE o.tenant_id = d.tenant_id AND o.id = d.id RETURNING o.tenant_id, o.id, o.state`,
+        [rows.map((row) => row.tenant_id), rows.map(({ id }) => id)],
+      );
+      const unused = taken.rows
+        .filter(({ state }) => state === 'removing')
+        .map((row) => ({ tenantId: row.tenant_id, id: row.id }));
+      return { unused, isMore: rows.length === limit };
+    });
   }
 
-  takeUnused(limit: number): ReturnType<Attachments['takeUnused']> {
-    return this.#objects.takeUnused(limit);
+  /** An object was deleted in the object store. */
+  async forget({ tenantId, id }: UnusedObject): Promise<void> {
+    await this.pool.query(
+      `WITH gone AS (
+        DELETE FROM attachment_objects WHERE tenant_id = $1 AND id = $2 AND state = 'removing' RETURNING size
+      )
+      UPDATE attachment_usage u SET bytes = greatest(0, u.bytes - greatest(gone.size, ${LEAST_COUNTED})) FROM gone
+      WHERE u.tenant_id = $1 AND gone.size IS NOT NULL`,
+      [tenantId, id],
+    );
   }
 
-  forget(object: UnusedObject): Promise<void> {
-    return this.#objects.forget(object);
-  }
-
+  /**
+   * Stores references, also to runs that have not arrived; one of the same run and name is replaced.
+   * @param own id of the one project whose runs the sender may change
+   * @returns those that were not stored
+   */
   async link(
     tenantId: string,
     attachments: readonly NewAttachment[],
@@ -248,7 +230,7 @@ export class AttachmentTable implements Attachments {
     // the last of one run and name, as if they had come one after the other
     const sent = [...new Map(attachments.map((one) => [`${one.runId}/${one.name}`, one])).values()];
     if (sent.length === 0) return [];
-    return inTransaction(this.#pool, (client) => this.#link(client, tenantId, sent, own));
+    return inTransaction(this.pool, (client) => this.#link(client, tenantId, sent, own));
   }
 
   async #link(
@@ -289,9 +271,10 @@ export class AttachmentTable implements Attachments {
     return refused;
   }
 
+  /** Attachments of these runs, by name; at most 100 of each run. */
   async ofRuns(tenantId: string, runs: readonly RunPlace[]): Promise<readonly StoredAttachment[]> {
     if (runs.length === 0) return [];
-    const { rows } = await this.#pool.query<Row>(
+    const { rows } = await this.pool.query<Row>(
       `SELECT ${COLUMNS} FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS r(id, trace_id, project_id)
       CROSS JOIN LATERAL (
         SELECT * FROM attachments WHERE tenant_id = $1 AND run_id = r.id AND (trace_id IS NULL OR trace_id = r.trace_id)
@@ -308,9 +291,13 @@ export class AttachmentTable implements Attachments {
     return rows.map(parse);
   }
 
+  /**
+   * One of a run, or of any version of an example, that is stored; `ownerId` is the id of either.
+   * @throws PublicError bad_request when too many versions of the example are newer than those that have it
+   */
   async find(tenantId: string, ownerId: string, objectId: string): Promise<StoredAttachment | undefined> {
     const values = [tenantId, ownerId, objectId];
-    const ofRun = await this.#pool.query<Row>(
+    const ofRun = await this.pool.query<Row>(
       `SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
       WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.object_id = $3 AND o.state = 'stored'
         AND EXISTS (
@@ -321,10 +308,12 @@ export class AttachmentTable implements Attachments {
       values,
     );
     if (ofRun.rows.length > 0) return ofRun.rows.map(parse)[0];
-    const ofExample = await limitedRead(this.#pool, (db) => db.query<Row>(OF_EXAMPLE, values), EXAMPLE_LIMIT);
+    const ofExample = await limitedRead(this.pool, (db) => db.query<Row>(OF_EXAMPLE, values), EXAMPLE_LIMIT);
     return ofExample.rows.map(parse)[0];
   }
 }
+
+export type Attachments = Pick<AttachmentTable, keyof AttachmentTable>;
 
 /** Locked, so that a transaction that removes a run waits, and finds its references. */
 async function lockPlaces(

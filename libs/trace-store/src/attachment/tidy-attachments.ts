@@ -1,6 +1,6 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
-import { RELEASE } from '../run/remove-attachments.js';
+import { RELEASE } from '../run/remove-runs.js';
 
 const AT_ONCE = 1_000;
 /** Time that attachments wait for their runs; the same as for updates. */

@@ -5,8 +5,8 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { loadControlSchema } from '../control-schema.js';
-import { openTraceStore } from '../open-trace-store.js';
 import { ControlTables } from './control-tables.js';
+import { openTraceStore } from '../open-trace-store.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();

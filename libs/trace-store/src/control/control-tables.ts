@@ -22,14 +22,12 @@ export async function takeLimitLock(
  * loaded no earlier: it takes 12 MB, and the export worker, which has no use for these tables, never loads it.
  */
 export class ControlTables {
-  readonly #pool: Pool;
-  readonly #schema: () => Promise<ControlSchema>;
   #source: Promise<DataSource> | undefined;
 
-  constructor(pool: Pool, schema: () => Promise<ControlSchema>) {
-    this.#pool = pool;
-    this.#schema = schema;
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly schema: () => Promise<ControlSchema>,
+  ) {}
 
   async repository<T extends ObjectLiteral>(entity: EntityTarget<T>): Promise<Repository<T>> {
     return (await this.source()).getRepository(entity);
@@ -54,7 +52,7 @@ export class ControlTables {
   async #open(): Promise<DataSource> {
     try {
       const { openControlSource } = await import('./open-control-source.js');
-      return await openControlSource(this.#pool, await this.#schema());
+      return await openControlSource(this.pool, await this.schema());
     } catch (error) {
       // the next use tries again
       this.#source = undefined;

@@ -2,7 +2,7 @@ import { PublicError } from '#lib/errors';
 import { parseJson } from '#lib/json';
 import { textTypes, type Connection, type Queryable } from '#lib/postgres';
 import { lockStored } from '../attachment/attachment-table.js';
-import { RELEASE } from '../run/remove-attachments.js';
+import { RELEASE } from '../run/remove-runs.js';
 import type { AttachmentChange, ExampleAttachment, ExampleWrite } from './dataset.js';
 import type { OpenVersion } from './write-version.js';
 

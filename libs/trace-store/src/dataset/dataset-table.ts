@@ -11,7 +11,7 @@ import {
 import { type Instant, parseInstant } from '#lib/time';
 import { eachStep } from '../limited-read.js';
 import { removeSomeReferences } from './attached-examples.js';
-import type { Dataset, DatasetDetails, Datasets, DatasetSearch, DataType, NewDataset } from './dataset.js';
+import type { Dataset, DatasetDetails, DatasetSearch, DataType, NewDataset } from './dataset.js';
 import { timedRead } from './search-examples.js';
 
 /** Rows of one transaction: their payloads may be large. */
@@ -101,13 +101,19 @@ function parse(row: Row): Dataset {
   };
 }
 
-/** The table `datasets`. Ids belong to one tenant: another's are not shown and do not conflict. */
-export class DatasetTable implements Datasets {
+/**
+ * Datasets of one tenant at a time.
+ * The table `datasets`. Ids belong to one tenant: another's are not shown and do not conflict.
+ */
+export class DatasetTable {
   constructor(
     private readonly pool: Pool,
     private readonly max = Number.POSITIVE_INFINITY,
   ) {}
 
+  /**
+   * @throws PublicError conflict when the name or the id is taken; forbidden when the tenant has as many as it may
+   */
   async create(tenantId: string, dataset: NewDataset): Promise<Dataset> {
     const id = dataset.id ?? randomUUID();
     await named(dataset.name, () =>
@@ -131,6 +137,7 @@ export class DatasetTable implements Datasets {
     throw new PublicError('conflict', `the dataset ${dataset.name} was deleted while it was created`);
   }
 
+  /** Undefined also for another tenant's, and for one that is being deleted. */
   async find(tenantId: string, id: string): Promise<Dataset | undefined> {
     const { rows } = await this.pool.query<Row>({
       text: `SELECT ${COLUMNS} FROM datasets d ${SESSIONS} WHERE d.tenant_id = $1 AND d.id = $2 AND d.deleted_at IS NULL`,
@@ -140,6 +147,7 @@ export class DatasetTable implements Datasets {
     return rows[0] && parse(rows[0]);
   }
 
+  /** Newest first. */
   async list(tenantId: string, search: DatasetSearch): Promise<readonly Dataset[]> {
     const { ids, name, nameContains, dataTypes, metadata, limit, offset } = search;
     const { rows } = await timedRead(
@@ -171,6 +179,10 @@ export class DatasetTable implements Datasets {
     return rows.map(parse);
   }
 
+  /**
+   * @returns the updated dataset; undefined when no dataset has this id
+   * @throws PublicError conflict when another dataset has the name
+   */
   async update(
     tenantId: string,
     id: string,
@@ -189,6 +201,11 @@ export class DatasetTable implements Datasets {
     return this.find(tenantId, id);
   }
 
+  /**
+   * Deletes the dataset with its examples in all versions; its experiments stay as tracing projects. Tidying
+   * completes an interrupted deletion.
+   * @returns false when it did not exist
+   */
   async delete(tenantId: string, id: string): Promise<boolean> {
     const isMarked = await inTransaction(this.pool, async (db) => {
       // experiments lock this row when they are made: none is left behind
@@ -219,6 +236,8 @@ export class DatasetTable implements Datasets {
     );
   }
 }
+
+export type Datasets = Pick<DatasetTable, keyof DatasetTable>;
 
 async function countDatasets(db: Queryable, tenantId: string): Promise<number> {
   const { rows } = await db.query<{ count: string }>(

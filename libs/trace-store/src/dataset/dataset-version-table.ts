@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import type { AsOf, DatasetVersion, DatasetVersions, VersionDifference } from './dataset.js';
+import type { AsOf, DatasetVersion, VersionDifference } from './dataset.js';
 import { isPartOf, requireDataset, timedRead, timeOf } from './search-examples.js';
 import {
   noDataset,
@@ -100,17 +100,25 @@ const VERSION = `v.as_of, (SELECT array_agg(t.tag ORDER BY t.tag) FROM dataset_t
   WHERE t.tenant_id = v.tenant_id AND t.dataset_id = v.dataset_id AND t.as_of = v.as_of) AS tags
   FROM dataset_versions v WHERE v.tenant_id = $1 AND v.dataset_id = $2`;
 
-/** The tables `dataset_versions` and `dataset_tags`. */
-export class DatasetVersionTable implements DatasetVersions {
+/**
+ * Versions of the datasets of one tenant. Every call but `find` throws PublicError not_found for a dataset that is not there.
+ * The tables `dataset_versions` and `dataset_tags`.
+ */
+export class DatasetVersionTable {
   constructor(
     private readonly pool: Pool,
     private readonly writer: VersionWriter,
   ) {}
 
+  /** Newest first. */
   async list(
     tenantId: string,
     datasetId: string,
-    { limit, offset, search }: Parameters<DatasetVersions['list']>[2],
+    {
+      limit,
+      offset,
+      search,
+    }: { readonly limit: number; readonly offset: number; readonly search?: string | undefined },
   ): Promise<readonly DatasetVersion[]> {
     return timedRead(
       this.pool,
@@ -129,6 +137,7 @@ export class DatasetVersionTable implements DatasetVersions {
     );
   }
 
+  /** The newest version at a time, or that of a tag. @throws PublicError not_found */
   async get(tenantId: string, datasetId: string, asOf: AsOf): Promise<DatasetVersion> {
     return timedRead(
       this.pool,
@@ -140,6 +149,10 @@ export class DatasetVersionTable implements DatasetVersions {
     );
   }
 
+  /**
+   * Gives the newest version at that time the tag, which another one loses.
+   * @throws PublicError not_found when no version is as old; forbidden when the dataset has as many tags as it may
+   */
   async tag(tenantId: string, datasetId: string, asOf: Instant, tag: string): Promise<DatasetVersion> {
     return inTransaction(this.pool, async (db) => {
       // tags of one dataset are added one after another, so that their count stays true
@@ -167,6 +180,7 @@ export class DatasetVersionTable implements DatasetVersions {
     });
   }
 
+  /** Changes of the examples from one version to another. */
   async diff(tenantId: string, datasetId: string, from: AsOf, to: AsOf): Promise<VersionDifference> {
     return timedRead(
       this.pool,
@@ -192,6 +206,7 @@ export class DatasetVersionTable implements DatasetVersions {
     );
   }
 
+  /** Names of the splits that examples of a version are in. */
   async splits(tenantId: string, datasetId: string, asOf?: AsOf): Promise<readonly string[]> {
     return timedRead(
       this.pool,
@@ -210,10 +225,17 @@ export class DatasetVersionTable implements DatasetVersions {
     );
   }
 
+  /**
+   * Puts examples into a split, or takes them out, as one version. @throws PublicError not_found for an example
+   */
   async moveSplit(
     tenantId: string,
     datasetId: string,
-    { split, ids, isRemoved }: Parameters<DatasetVersions['moveSplit']>[2],
+    {
+      split,
+      ids,
+      isRemoved,
+    }: { readonly split: string; readonly ids: readonly string[]; readonly isRemoved: boolean },
   ): Promise<void> {
     const moved = isRemoved
       ? `array_remove(splits, $5::text)`
@@ -232,6 +254,8 @@ export class DatasetVersionTable implements DatasetVersions {
     });
   }
 }
+
+export type DatasetVersions = Pick<DatasetVersionTable, keyof DatasetVersionTable>;
 
 /** The newest version at that time; of all without one. @throws PublicError not_found */
 async function versionAt(

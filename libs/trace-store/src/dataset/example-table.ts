@@ -8,7 +8,6 @@ import {
   type ExamplePayloads,
   type ExamplePlace,
   type ExampleRow,
-  type Examples,
   type ExampleSearch,
   type ExampleWrite,
   type WrittenExamples,
@@ -35,13 +34,20 @@ const SENT = [
 ] as const;
 const NAMES = SENT.map(([name]) => name).join(', ');
 
-/** The table `example_versions`. */
-export class ExampleTable implements Examples {
+/**
+ * Examples of one tenant at a time.
+ * The table `example_versions`.
+ */
+export class ExampleTable {
   constructor(
     private readonly pool: Pool,
     private readonly writer: VersionWriter,
   ) {}
 
+  /**
+   * Adds examples as one version of their dataset.
+   * @throws PublicError not_found (the dataset), conflict (an id is taken), forbidden (too many); nothing is stored then
+   */
   async add(
     tenantId: string,
     datasetId: string,
@@ -67,6 +73,10 @@ export class ExampleTable implements Examples {
     }
   }
 
+  /**
+   * Changes examples as one version of their dataset.
+   * @throws PublicError not_found (the dataset, or an example of it), forbidden; nothing is changed then
+   */
   async change(
     tenantId: string,
     datasetId: string,
@@ -90,6 +100,10 @@ export class ExampleTable implements Examples {
     return { ids, asOf };
   }
 
+  /**
+   * Ends examples; versions from before keep them unless `isHard`.
+   * @throws PublicError not_found when one of them does not exist; nothing is deleted then
+   */
   async delete(tenantId: string, ids: readonly string[], isHard: boolean): Promise<void> {
     await inTransaction(this.pool, async (db) => {
       const byDataset = await datasetsOf(db, tenantId, ids, isHard);
@@ -99,10 +113,15 @@ export class ExampleTable implements Examples {
     });
   }
 
+  /**
+   * A page of the matching examples, in the order in which they were made.
+   * @throws PublicError not_found (the dataset, or a tag of it), bad_request when finding them takes too long
+   */
   search(tenantId: string, search: ExampleSearch): Promise<readonly ExampleRow[]> {
     return searchExamples(this.pool, tenantId, search);
   }
 
+  /** The given payloads of each, in their order; none of one that was removed meanwhile. */
   payloads(
     tenantId: string,
     rows: readonly ExamplePlace[],
@@ -111,6 +130,8 @@ export class ExampleTable implements Examples {
     return readPayloads(this.pool, tenantId, rows, fields);
   }
 }
+
+export type Examples = Pick<ExampleTable, keyof ExampleTable>;
 
 function* inSlices(
   examples: readonly ExampleWrite[],

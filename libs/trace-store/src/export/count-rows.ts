@@ -1,12 +1,20 @@
 import { type Connection, inLimitedTransaction, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant, systemClock } from '#lib/time';
-import { filterSql } from '../filter/filter-sql.js';
+import { filterSql, sealedPlacesSql } from '../filter/filter-sql.js';
+import { lightFilters, payloadsOf } from '../filter/payload-filters.js';
+import { SEALED_READ, type SealedLoader, TooMuchSealedError } from '../lake/sealed-loader.js';
 import { Parameters } from '../query/run-search.js';
 import { hourOf, MICROS_PER_HOUR } from '../statistics/run-statistics-table.js';
 import { readRunCount } from '../statistics/sum-runs.js';
 import { HAS_MARK } from './export-progress-table.js';
-import { changedAfter } from './export-query.js';
-import type { ExportCount, ExportedWindow, ExportWindow, LateCount, UnknownLate } from './export-source.js';
+import {
+  changedAfter,
+  type ExportCount,
+  type ExportedWindow,
+  type ExportWindow,
+  type LateCount,
+  type UnknownLate,
+} from './export-source.js';
 
 export interface CountLimits {
   /** Limit of each statement over the runs of the window, in milliseconds. */
@@ -21,6 +29,9 @@ export interface CountLimits {
   readonly rowsAtPlace: number;
 }
 
+/** The loader of payloads of sealed runs; undefined when no day is ever sealed. */
+type Sealed = SealedLoader | undefined;
+
 const LIMITS: CountLimits = { countMs: 2_000, hoursMs: 2_000, sampleMs: 300, places: 10, rowsAtPlace: 200 };
 
 /** See `ExportCounts`. */
@@ -28,23 +39,61 @@ export async function countRows(
   pool: Pool,
   window: ExportWindow,
   limits: Partial<CountLimits> = {},
+  sealed?: Sealed,
 ): Promise<ExportCount> {
   const all = { ...LIMITS, ...limits };
   if (!window.filter) return countWindow(pool, window, all);
   const rows = await orTooLong(() =>
-    inLimitedTransaction(pool, { limitMs: all.countMs }, (db) => countFound(db, window)),
+    inTransactionOf(pool, all.countMs, sealed, window, (db) => countFound(db, window, sealed)),
   );
   if (rows !== undefined) return { rows, isExact: true };
-  const { rows: stored } = await countWindow(pool, window, all);
-  return { rows: Math.round(stored * (await sampleShare(pool, window, all))), isExact: false };
+  const { rows: stored } = await countWindow(pool, { ...window, filter: undefined }, all);
+  return { rows: Math.round(stored * (await sampleShare(pool, window, all, sealed))), isExact: false };
 }
 
-/** @returns undefined when it took longer than its limit */
+/** A transaction in which runs that meet the filter of a window are found. */
+function inTransactionOf<T>(
+  pool: Pool,
+  limitMs: number,
+  sealed: Sealed,
+  window: ExportWindow,
+  work: (db: Connection) => Promise<T>,
+): Promise<T> {
+  const mode = sealed && payloadsOf(window).length > 0 ? SEALED_READ : {};
+  return inLimitedTransaction(pool, { limitMs, ...mode }, work);
+}
+
+/**
+ * Parameters of a statement that finds the runs of a window; what is sealed of these is loaded.
+ * @param end behind the conditions on the runs `r` that the statement looks at
+ */
+async function prepare(
+  db: Connection,
+  sealed: Sealed,
+  window: ExportWindow,
+  more: (parameters: Parameters) => { readonly condition?: string; readonly end?: string } = () => ({}),
+): Promise<Parameters> {
+  const fields = payloadsOf(window);
+  if (!sealed || fields.length === 0) return new Parameters();
+  const parameters = new Parameters();
+  const rowsOf = (columns: string, condition: string): string => {
+    const { condition: own = 'TRUE', end = '' } = more(parameters);
+    const light = filterSql(lightFilters(window), parameters);
+    return `SELECT ${columns} FROM (SELECT r.* FROM runs r WHERE ${inWindow(window, parameters)} AND ${own} ${end}) r
+      WHERE ${light} AND ${condition}`;
+  };
+  const { tenantId, projectId } = window;
+  const text = sealedPlacesSql(window, rowsOf, parameters);
+  const places = { tenantId, projectIds: [projectId], fields, text, values: parameters.values };
+  return new Parameters(await sealed.prepare(db, places));
+}
+
+/** @returns undefined when it took longer than its limit, or reads more sealed payloads than one statement can */
 async function orTooLong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof TimeLimitError) return undefined;
+    if (error instanceof TimeLimitError || error instanceof TooMuchSealedError) return undefined;
     throw error;
   }
 }
@@ -79,9 +128,9 @@ function inWindow({ tenantId, projectId, startTime, endTime }: ExportWindow, par
     AND r.start_time < ${parameters.add(formatInstant(endTime))}::timestamptz`;
 }
 
-async function countFound(db: Connection, window: ExportWindow): Promise<number> {
+async function countFound(db: Connection, window: ExportWindow, sealed?: Sealed): Promise<number> {
   if (window.startTime >= window.endTime) return 0;
-  const parameters = new Parameters();
+  const parameters = await prepare(db, sealed, window);
   const condition = `${inWindow(window, parameters)} AND ${filterSql(window, parameters)}`;
   const { rows } = await db.query<{ count: string }>(
     `SELECT count(*) AS count FROM runs r WHERE ${condition}`,
@@ -98,15 +147,15 @@ async function sampleShare(
   pool: Pool,
   window: ExportWindow,
   { places, rowsAtPlace, sampleMs }: CountLimits,
+  sealed: Sealed,
 ): Promise<number> {
   const span = window.endTime - window.startTime;
   let [looked, met] = [0, 0];
   for (let place = 0; place < places; place++) {
     const startTime = window.startTime + (span * BigInt(place)) / BigInt(places);
+    const from = { ...window, startTime };
     const found = await orTooLong(() =>
-      inLimitedTransaction(pool, { limitMs: sampleMs }, (db) =>
-        countAtPlace(db, { ...window, startTime }, rowsAtPlace),
-      ),
+      inTransactionOf(pool, sampleMs, sealed, from, (db) => countAtPlace(db, from, rowsAtPlace, sealed)),
     );
     looked += found?.looked ?? 0;
     met += found?.met ?? 0;
@@ -118,12 +167,14 @@ async function countAtPlace(
   db: Connection,
   window: ExportWindow,
   count: number,
+  sealed: Sealed,
 ): Promise<{ readonly looked: number; readonly met: number }> {
-  const parameters = new Parameters();
+  const end = 'ORDER BY r.start_time, r.id, r.trace_id LIMIT';
+  const parameters = await prepare(db, sealed, window, (own) => ({ end: `${end} ${own.add(count)}` }));
   const { rows } = await db.query<{ looked: string; met: string }>(
     `SELECT count(*) AS looked, count(*) FILTER (WHERE ${filterSql(window, parameters)}) AS met FROM (
       SELECT r.* FROM runs r WHERE ${inWindow(window, parameters)}
-      ORDER BY r.start_time, r.id, r.trace_id LIMIT ${parameters.add(count)}) r`,
+      ${end} ${parameters.add(count)}) r`,
     parameters.values,
   );
   return { looked: Number(rows[0]?.looked ?? 0), met: Number(rows[0]?.met ?? 0) };
@@ -137,6 +188,7 @@ export async function countLate(
   pool: Pool,
   windows: readonly ExportedWindow[],
   limitMs = LIMIT_MS,
+  sealed?: Sealed,
 ): Promise<readonly (LateCount | UnknownLate)[]> {
   const marked = await findMarked(pool, windows);
   const endMs = systemClock.monotonicMs() + limitMs;
@@ -145,7 +197,7 @@ export async function countLate(
   for (const [at, window] of [...windows.entries()].reverse()) {
     if (!marked.has(window.runUid)) continue;
     const leftMs = Math.floor(endMs - systemClock.monotonicMs());
-    counts[at] = leftMs > 0 ? await countWithin(pool, window, leftMs) : 'too long';
+    counts[at] = leftMs > 0 ? await countWithin(pool, window, leftMs, sealed) : 'too long';
   }
   return counts;
 }
@@ -162,25 +214,23 @@ async function countWithin(
   pool: Pool,
   window: ExportedWindow,
   limitMs: number,
+  sealed: Sealed,
 ): Promise<LateCount | 'too long'> {
-  const parameters = new Parameters();
-  const mark = `(SELECT read_from FROM export_progress WHERE run_uid = ${parameters.add(window.runUid)})`;
-  const text = `SELECT count(*) AS rows, min(r.start_time) AS first, max(r.start_time) AS last FROM runs r
-    WHERE ${inWindow(window, parameters)} AND ${changedAfter(mark)} AND ${filterSql(window, parameters)}`;
-  try {
-    const { rows } = await inLimitedTransaction(pool, { limitMs }, (db) =>
-      db.query<Readonly<Record<string, string | null>>>({
-        text,
-        types: textTypes,
-        values: parameters.values,
-      }),
-    );
-    const { rows: count, first, last } = rows[0] ?? {};
-    return { rows: Number(count ?? 0), first: time(first), last: time(last) };
-  } catch (error) {
-    if (error instanceof TimeLimitError) return 'too long';
-    throw error;
-  }
+  const isLate = (parameters: Parameters): string =>
+    changedAfter(`(SELECT read_from FROM export_progress WHERE run_uid = ${parameters.add(window.runUid)})`);
+  const found = await orTooLong(() =>
+    inTransactionOf(pool, limitMs, sealed, window, async (db) => {
+      const parameters = await prepare(db, sealed, window, (own) => ({ condition: isLate(own) }));
+      const late = isLate(parameters);
+      const text = `SELECT count(*) AS rows, min(r.start_time) AS first, max(r.start_time) AS last FROM runs r
+        WHERE ${inWindow(window, parameters)} AND ${late} AND ${filterSql(window, parameters)}`;
+      type Row = Readonly<Record<string, string | null>>;
+      return db.query<Row>({ text, types: textTypes, values: parameters.values });
+    }),
+  );
+  if (!found) return 'too long';
+  const { rows: count, first, last } = found.rows[0] ?? {};
+  return { rows: Number(count ?? 0), first: time(first), last: time(last) };
 }
 
 function time(text: string | null | undefined) {

@@ -70,32 +70,6 @@ export interface ArchiveSearch {
   readonly limit: number;
 }
 
-/** Exports that ended a while ago, with their runs. Progress and files of archived runs stay where they are. */
-export interface ExportArchive {
-  /**
-   * Stores an export in one transaction; repeating it changes nothing. Afterwards the oldest exports of the
-   * tenant that are beyond its bytes keep their small records alone: the rest of them is removed, with
-   * progress and files of their runs.
-   */
-  store(
-    tenantId: string,
-    ended: ArchivedExport & ArchiveRecords,
-    runs: readonly (ArchivedRun & ArchiveRecords)[],
-  ): Promise<void>;
-  find(tenantId: string, id: string): Promise<ArchivedExport | undefined>;
-  /** The newest of a name. */
-  findNamed(tenantId: string, name: string): Promise<ArchivedExport | undefined>;
-  /**
-   * Newest first; of one second, those with the later name first.
-   * @throws PublicError bad_request when finding them takes too long
-   */
-  list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]>;
-  /** Runs by time of their window; all of them, which may be thousands, unless a part is asked for. */
-  runs(tenantId: string, exportId: string, part?: ArchivedRunsPart): Promise<readonly ArchivedRun[]>;
-  /** The end of the latest window that is archived of a schedule. */
-  lastWindowEnd(tenantId: string, sourceId: string): Promise<Instant | undefined>;
-}
-
 type Row = Readonly<Record<string, string | null>>;
 
 const COLUMNS = `id, name, created_at, status, destination_id, project_id, source_id, window_end,
@@ -163,24 +137,29 @@ function parse(row: Row): ArchivedExport {
   };
 }
 
-/** The tables `archived_exports` and `archived_export_runs`. */
-export class ExportArchiveTable implements ExportArchive {
-  readonly #pool: Pool;
-  readonly #fullBytes: number;
-
+/**
+ * Exports that ended a while ago, with their runs. Progress and files of archived runs stay where they are.
+ * The tables `archived_exports` and `archived_export_runs`.
+ */
+export class ExportArchiveTable {
   /** @param fullBytes of a tenant's exports that are kept in full */
-  constructor(pool: Pool, fullBytes = FULL_BYTES) {
-    this.#pool = pool;
-    this.#fullBytes = fullBytes;
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly fullBytes = FULL_BYTES,
+  ) {}
 
+  /**
+   * Stores an export in one transaction; repeating it changes nothing. Afterwards the oldest exports of the
+   * tenant that are beyond its bytes keep their small records alone: the rest of them is removed, with
+   * progress and files of their runs.
+   */
   async store(
     tenantId: string,
     ended: ArchivedExport & ArchiveRecords,
     runs: readonly (ArchivedRun & ArchiveRecords)[],
   ): Promise<void> {
     const of = <K extends keyof (typeof runs)[number]>(field: K) => runs.map((run) => run[field]);
-    await inTransaction(this.#pool, async (db) => {
+    await inTransaction(this.pool, async (db) => {
       await db.query(
         `INSERT INTO archived_exports (tenant_id, id, name, created_at, status, destination_id, project_id, source_id,
           window_end, continues_id, object, small, full_bytes)
@@ -216,13 +195,13 @@ export class ExportArchiveTable implements ExportArchive {
 
   /** Drops all but the small records of the oldest exports that are beyond the tenant's bytes, some at a time. */
   async #reduce(tenantId: string): Promise<void> {
-    await inTransaction(this.#pool, async (db) => {
+    await inTransaction(this.pool, async (db) => {
       const { rows } = await db.query<{ id: string }>(
         `SELECT id FROM (
           SELECT id, created_at, sum(full_bytes) OVER (ORDER BY created_at DESC, name DESC, id DESC) AS bytes
           FROM archived_exports WHERE tenant_id = $1 AND full_bytes IS NOT NULL
         ) AS newest WHERE bytes > $2 ORDER BY created_at, id LIMIT ${REDUCED_AT_ONCE}`,
-        [tenantId, this.#fullBytes],
+        [tenantId, this.fullBytes],
       );
       if (rows.length === 0) return;
       const of = [tenantId, rows.map(({ id }) => id)];
@@ -246,7 +225,7 @@ export class ExportArchiveTable implements ExportArchive {
   }
 
   async find(tenantId: string, id: string): Promise<ArchivedExport | undefined> {
-    const result = await this.#pool.query<Row>({
+    const result = await this.pool.query<Row>({
       text: `SELECT ${COLUMNS} FROM archived_exports WHERE tenant_id = $1 AND id = $2`,
       values: [tenantId, id],
       types: textTypes,
@@ -255,8 +234,9 @@ export class ExportArchiveTable implements ExportArchive {
     return row && parse(row);
   }
 
+  /** The newest of a name. */
   async findNamed(tenantId: string, name: string): Promise<ArchivedExport | undefined> {
-    const result = await this.#pool.query<Row>({
+    const result = await this.pool.query<Row>({
       text: `SELECT ${COLUMNS} FROM archived_exports WHERE tenant_id = $1 AND name = $2 ORDER BY created_at DESC LIMIT 1`,
       values: [tenantId, name],
       types: textTypes,
@@ -265,22 +245,27 @@ export class ExportArchiveTable implements ExportArchive {
     return row && parse(row);
   }
 
+  /**
+   * Newest first; of one second, those with the later name first.
+   * @throws PublicError bad_request when finding them takes too long
+   */
   async list(tenantId: string, search: ArchiveSearch): Promise<readonly ArchivedExport[]> {
     const { text, values } = listQuery(tenantId, search);
     const result = await limitedRead(
-      this.#pool,
+      this.pool,
       (db) => db.query<Row>({ text, values, types: textTypes }),
       LIST_LIMIT,
     );
     return result.rows.map(parse);
   }
 
+  /** Runs by time of their window; all of them, which may be thousands, unless a part is asked for. */
   async runs(
     tenantId: string,
     exportId: string,
     { id, offset = 0, limit }: ArchivedRunsPart = {},
   ): Promise<readonly ArchivedRun[]> {
-    const result = await this.#pool.query<Row>({
+    const result = await this.pool.query<Row>({
       text: `SELECT id, uid, start_time, coalesce(object, small) AS object FROM archived_export_runs
         WHERE tenant_id = $1 AND export_id = $2 AND ($3::uuid IS NULL OR id = $3)
         ORDER BY start_time, id OFFSET $4 LIMIT $5`,
@@ -295,8 +280,9 @@ export class ExportArchiveTable implements ExportArchive {
     }));
   }
 
+  /** The end of the latest window that is archived of a schedule. */
   async lastWindowEnd(tenantId: string, sourceId: string): Promise<Instant | undefined> {
-    const result = await this.#pool.query<Row>({
+    const result = await this.pool.query<Row>({
       text: 'SELECT max(window_end) AS until FROM archived_exports WHERE tenant_id = $1 AND source_id = $2',
       values: [tenantId, sourceId],
       types: textTypes,
@@ -305,3 +291,5 @@ export class ExportArchiveTable implements ExportArchive {
     return until ? parseInstant(until, { zone: 'optional' }) : undefined;
   }
 }
+
+export type ExportArchive = Pick<ExportArchiveTable, keyof ExportArchiveTable>;

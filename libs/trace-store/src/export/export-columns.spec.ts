@@ -63,7 +63,7 @@ describe('the table of export columns', () => {
       compression: 'none',
       sink: async (bytes) => void pieces.push(Buffer.from(bytes)),
     });
-    const reader = new CopyBinaryReader(rows.columns.length);
+    const reader = new CopyBinaryReader(rows.fields);
     for await (const chunk of rows.stream) {
       reader.push(chunk as Buffer);
       while (reader.next()) writer.add(reader);

@@ -1,6 +1,6 @@
 import type { FormatVersion } from '#lib/export-plan';
-import type { ColumnType } from '#lib/parquet';
-import { tierSql } from '../retention/trace-tier.js';
+import type { ColumnType, ParquetColumn } from '#lib/parquet';
+import { COLUMN_LIST, type ListedColumn, type RunColumnType, tierSql } from '../run/stored-run.js';
 import { joinedTotalSql, type TotalColumn } from '../run/trace-totals.js';
 import type { ExportCursor } from './export-progress.js';
 
@@ -77,6 +77,15 @@ const FILE_TYPE: Readonly<Record<ExportColumnType, FileTypes>> = {
   numeric: both('decimal'),
 };
 
+/** The column of a file. @param field index of it in the tuples */
+export function parquetColumn(
+  { name, fileType, nullable, dictionary, statistics, payload }: ExportColumn,
+  field: number,
+  format: FormatVersion,
+): ParquetColumn {
+  return { name, type: fileType[format], nullable, field, dictionary, statistics, longPages: payload };
+}
+
 interface ColumnOptions {
   readonly sql?: string;
   readonly required?: boolean;
@@ -143,41 +152,53 @@ const FEEDBACK_STATS = `CASE WHEN (SELECT EXISTS (SELECT FROM feedback f WHERE f
   AND EXISTS (SELECT FROM feedback f WHERE f.tenant_id = r.tenant_id AND f.run_id = r.id OFFSET 0)
   THEN coalesce(${STATS_OF_SINGLES}, feedback_stats(r.tenant_id, r.project_id, r.id, r.trace_id)) END`;
 
+const TYPE_IN_COPY = {
+  uuid: 'uuid',
+  uuids: 'uuid[]',
+  text: 'text',
+  texts: 'text[]',
+  time: 'timestamptz',
+  bool: 'bool',
+  int8: 'int8',
+  numeric: 'numeric',
+  status: 'text',
+  tier: 'text',
+  details: 'text',
+} as const satisfies Readonly<Record<Exclude<RunColumnType, 'marks'>, ExportColumnType>>;
+
+/** A column of the table of runs, as it says that exports have it. */
+function exportedColumn({ name, type, required, isTotal, exported }: ListedColumn): ExportColumn[] {
+  if (!exported || type === 'marks') return [];
+  if (isTotal) return [total(name as TotalColumn, type === 'int8' ? 'int8' : 'numeric')];
+  const sql = type === 'tier' ? tierSql('r') : `r.${name}`;
+  return [column(exported.as ?? name, TYPE_IN_COPY[type], { ...exported, sql, required })];
+}
+
 /**
- * Every exportable field in the one fixed order of all files: light columns first, payloads last. A field more is a row
- * more, and nothing else. `error` is plain text; the other payloads are JSON text exactly as the client sent it. Costs
+ * Every exportable field in the one fixed order of all files: light columns first, payloads last. Light ones are those of
+ * `RUN_COLUMNS` that say so. `error` is plain text; the other payloads are JSON text exactly as the client sent it. Costs
  * are NUMERIC(18,10).
  */
 export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
-  column('id', 'uuid', { required: true, cursor: 'id' }),
-  column('tenant_id', 'uuid', { required: true, repeating: true }),
-  column('session_id', 'uuid', { required: true, repeating: true, sql: 'r.project_id' }),
-  column('trace_id', 'uuid', { required: true, cursor: 'traceId' }),
-  column('parent_run_id', 'uuid'),
-  column('parent_run_ids', 'uuid[]', { required: true, statistics: false }),
-  column('reference_example_id', 'uuid'),
-  column('name', 'text', { required: true, repeating: true }),
-  column('run_type', 'text', { required: true, repeating: true }),
-  column('start_time', 'timestamptz', { required: true, cursor: 'startTime' }),
-  column('end_time', 'timestamptz'),
-  column('status', 'text', { required: true, repeating: true }),
-  column('is_root', 'bool', { required: true, statistics: false }),
-  column('dotted_order', 'text', { required: true, statistics: false }),
-  column('trace_tier', 'text', { required: true, repeating: true, sql: tierSql('r') }),
-  column('tags', 'text[]', { required: true, repeating: true, statistics: false }),
-  total('total_tokens', 'int8'),
-  total('prompt_tokens', 'int8'),
-  total('completion_tokens', 'int8'),
-  total('total_cost', 'numeric'),
-  total('prompt_cost', 'numeric'),
-  total('completion_cost', 'numeric'),
-  column('first_token_time', 'timestamptz'),
+  ...COLUMN_LIST.flatMap(exportedColumn),
   payload('error', 'text'),
   payload('feedback_stats', 'json', FEEDBACK_STATS),
   payload('events', 'json'),
   payload('extra', 'json'),
   payload('inputs', 'json'),
   payload('outputs', 'json'),
+]);
+
+/** Columns of the files of sealed days: those of exports that do not change by what is said of a run elsewhere, and all payloads. */
+export const SEGMENT_COLUMNS: readonly ExportColumn[] = Object.freeze([
+  ...EXPORT_COLUMNS.filter(({ name }) => name !== 'feedback_stats'),
+  payload('serialized', 'json'),
+]);
+
+/** Segment and ordinal of a run without a row of `run_payloads`; they are read behind the other columns. */
+export const SEALED_REF_COLUMNS: readonly ExportColumn[] = Object.freeze([
+  column('segment', 'uuid', { sql: 'CASE WHEN p.id IS NULL THEN r.segment END' }),
+  column('ordinal', 'int8', { sql: 'r.ordinal::int8' }),
 ]);
 
 function json(name: string, sql: string): ExportColumn {

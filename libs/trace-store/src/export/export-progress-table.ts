@@ -5,7 +5,6 @@ import {
   type ExportCursor,
   type ExportFile,
   type ExportIntent,
-  type ExportProgress,
   type ExportProgressRecord,
   type ExportResource,
   type ExportState,
@@ -88,8 +87,13 @@ const IN_FORCE = `run_uid = $1 AND attempt = $2 AND state = 'running'`;
 
 const FINISHED = `SET state = 'completed', intent = NULL, updated_at = now()`;
 
-/** The tables `export_progress` and `export_files`. */
-export class ExportProgressTable implements ExportProgress {
+/**
+ * Progress of export runs. A worker claims once with its attempt number; each of its later writes carries that number
+ * and throws `StaleAttemptError` when a newer attempt exists or the run is no longer `running`, so that a worker that
+ * was paused or given up can change nothing.
+ * The tables `export_progress` and `export_files`.
+ */
+export class ExportProgressTable {
   readonly #pool: Queryable;
   readonly #connections: Pool;
   readonly #askedBy: (tenantId: string | undefined) => Queryable;
@@ -104,6 +108,12 @@ export class ExportProgressTable implements ExportProgress {
     this.#pool = askedBy(undefined);
   }
 
+  /**
+   * Controller: has a run that was never claimed begin with the results of another run, ended and settled:
+   * its objects, its cursor, and whether it was complete. Once for a run: repetitions, and runs that have
+   * begun, change nothing.
+   * @returns false when nothing is known of the other run
+   */
   async adopt(runUid: string, fromUid: string): Promise<boolean> {
     const result = await this.#pool.query(
       `WITH former AS (SELECT * FROM export_progress WHERE run_uid = $2),
@@ -126,6 +136,11 @@ export class ExportProgressTable implements ExportProgress {
     return (result.rowCount ?? 0) > 0;
   }
 
+  /**
+   * Controller: has a run that was never claimed export the rows alone that came or changed after another
+   * run, of the same window, had begun. Once for a run: repetitions change nothing.
+   * @returns false when it is unknown which rows the other run has read
+   */
   async beginLate(runUid: string, ofUid: string): Promise<boolean> {
     const result = await this.#pool.query(
       `WITH former AS (SELECT read_from, read_in FROM export_progress WHERE run_uid = $2 AND ${HAS_MARK}),
@@ -142,6 +157,12 @@ export class ExportProgressTable implements ExportProgress {
     return (result.rowCount ?? 0) > 0;
   }
 
+  /**
+   * Takes the run over for this attempt (1, 2, …), keeping cursor, part and intent of the former one.
+   * @param exportUid uid of its export, whose cancellation shuts out the attempt
+   * @throws StaleAttemptError when this or a newer attempt has claimed already, or the run is completed or cancelled, or
+   *   its export was cancelled
+   */
   async claim(runUid: string, attempt: number, exportUid?: string): Promise<ExportProgressRecord> {
     const result = await this.#pool.query<TextRow>({
       // the row of the fence is locked to the end of the claim: a cancellation waits for it, and then finds the run
@@ -168,14 +189,17 @@ export class ExportProgressTable implements ExportProgress {
     return parse(row);
   }
 
+  /** Notes the object that is about to be written, or more about it (upload id, final size). */
   async recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void> {
     await this.#fenced(runUid, attempt, 'SET intent = $3, updated_at = now()', [JSON.stringify(intent)]);
   }
 
+  /** Drops the intent of an upload that was aborted. */
   async clearIntent(runUid: string, attempt: number): Promise<void> {
     await this.#fenced(runUid, attempt, 'SET intent = NULL, updated_at = now()');
   }
 
+  /** Continues with feedback, from its first row; parts keep their numbers. */
   async beginFeedback(runUid: string, attempt: number): Promise<void> {
     await this.#fenced(
       runUid,
@@ -184,6 +208,7 @@ export class ExportProgressTable implements ExportProgress {
     );
   }
 
+  /** Adds a finished object, moves the cursor and clears the intent, in one statement. */
   async completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void> {
     const isInForce = await this.#addFile(`attempt = $14 AND state = 'running'`, runUid, file, cursor, [
       attempt,
@@ -191,6 +216,10 @@ export class ExportProgressTable implements ExportProgress {
     if (!isInForce) throw new StaleAttemptError(runUid, attempt);
   }
 
+  /**
+   * Controller: records that the objects which the last attempt of a cancelled run left in the store are
+   * removed. Drops the intent; adds the object when it is finished in the store and may not be deleted.
+   */
   async settle(
     runUid: string,
     left?: { readonly file: ExportFile; readonly cursor: ExportCursor },
@@ -202,6 +231,9 @@ export class ExportProgressTable implements ExportProgress {
     );
   }
 
+  /**
+   * Controller: a page of the cancelled runs whose last attempt may have left something in the store, by run uid.
+   */
   async unsettled({ idleMs, limit, after }: UnsettledQuery): Promise<readonly ExportProgressRecord[]> {
     const result = await this.#pool.query<TextRow>({
       text: `SELECT ${COLUMNS} FROM export_progress p WHERE p.state = 'cancelled' AND p.intent IS NOT NULL
@@ -217,6 +249,12 @@ export class ExportProgressTable implements ExportProgress {
     await this.#fenced(runUid, attempt, FINISHED);
   }
 
+  /**
+   * Finishes the run, except the last run of an export that is not completed: before that is finished, its
+   * worker writes the manifest of the whole export.
+   * @param runs number of runs of the export
+   * @returns false for the last run, which stays as it was
+   */
   async finishUnlessLast(runUid: string, attempt: number, exportUid: string, runs: number): Promise<boolean> {
     return inTransaction(this.#connections, async (connection) => {
       // the lock makes the second of two runs that end at the same time count the first
@@ -232,12 +270,17 @@ export class ExportProgressTable implements ExportProgress {
     });
   }
 
+  /** Ends the attempt; a newer attempt can still claim. */
   async fail(runUid: string, attempt: number, error: string): Promise<void> {
     await this.#fenced(runUid, attempt, `SET state = 'failed', error = $3, updated_at = now()`, [
       error.replaceAll('\0', '\uFFFD'),
     ]);
   }
 
+  /**
+   * Controller: keeps a run that was never claimed from the worker that has it before it.
+   * @returns false when the worker has claimed it, or it cannot be claimed any more
+   */
   async hold(runUid: string): Promise<boolean> {
     const result = await this.#pool.query(
       `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, 0, 'held')
@@ -248,6 +291,7 @@ export class ExportProgressTable implements ExportProgress {
     return (result.rowCount ?? 0) > 0;
   }
 
+  /** Controller: has those of the runs that are held be claimed again. */
   async free(runUids: readonly string[]): Promise<void> {
     await this.#pool.query(
       `UPDATE export_progress SET state = 'running', updated_at = now() WHERE run_uid = ANY($1) AND state = 'held'`,
@@ -255,6 +299,7 @@ export class ExportProgressTable implements ExportProgress {
     );
   }
 
+  /** Controller: rejects every attempt permanently. */
   async cancel(runUid: string): Promise<void> {
     await this.#pool.query(
       `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, 0, 'cancelled')
@@ -263,11 +308,16 @@ export class ExportProgressTable implements ExportProgress {
     );
   }
 
+  /** Controller: the run is being deleted. Rejects its attempts, and removes it from its export. */
   async leave(runUid: string): Promise<void> {
     await this.cancel(runUid);
     await this.#pool.query('UPDATE export_progress SET export_uid = NULL WHERE run_uid = $1', [runUid]);
   }
 
+  /**
+   * Rejects every attempt of every run of an export permanently, those that have claimed and those that will.
+   * Once this is answered, no attempt adds a file or completes a run. Runs that are completed stay so.
+   */
   async cancelExport(exportUid: string): Promise<void> {
     await this.#pool.query(
       `INSERT INTO export_fences (export_uid, is_cancelled) VALUES ($1, true)
@@ -286,6 +336,10 @@ export class ExportProgressTable implements ExportProgress {
     return (await this.list([runUid])).get(runUid);
   }
 
+  /**
+   * Summaries of many runs in one query, by run uid.
+   * @param tenantId whose queue it uses; absent: that of the platform's programs
+   */
   async list(
     runUids: readonly string[],
     tenantId?: string,
@@ -299,10 +353,12 @@ export class ExportProgressTable implements ExportProgress {
     return new Map(result.rows.map(parse).map((record) => [record.runUid, record]));
   }
 
+  /** Finished objects in part order. */
   async files(runUid: string): Promise<readonly ExportFile[]> {
     return await this.#files('SELECT * FROM export_files WHERE run_uid = $1 ORDER BY part', runUid);
   }
 
+  /** Finished objects of all runs of an export, by the times of their rows. */
   async filesOfExport(exportUid: string): Promise<readonly ExportFile[]> {
     return await this.#files(
       `SELECT f.* FROM export_files f JOIN export_progress p USING (run_uid) WHERE p.export_uid = $1
@@ -316,6 +372,9 @@ export class ExportProgressTable implements ExportProgress {
     return result.rows.map(parseFile);
   }
 
+  /**
+   * Keys of finished objects of many runs in one query, by run uid, in part order. @param tenantId as of `list`
+   */
   async keys(runUids: readonly string[], tenantId?: string): Promise<ReadonlyMap<string, readonly string[]>> {
     if (runUids.length === 0) return new Map();
     const result = await this.#askedBy(tenantId).query<{ run_uid: string; keys: string[] }>(
@@ -325,6 +384,7 @@ export class ExportProgressTable implements ExportProgress {
     return new Map(result.rows.map((row) => [row.run_uid, row.keys]));
   }
 
+  /** Removes the progress of these runs; that of archived ones stays. */
   async forget(runUids: readonly string[]): Promise<void> {
     if (runUids.length > 0)
       await this.#pool.query(
@@ -391,3 +451,5 @@ export class ExportProgressTable implements ExportProgress {
     if (result.rowCount !== 1) throw new StaleAttemptError(runUid, attempt);
   }
 }
+
+export type ExportProgress = Pick<ExportProgressTable, keyof ExportProgressTable>;

@@ -58,7 +58,7 @@ describe('an export of runs with feedback', () => {
     const window = { startTime: at('2026-11-20'), endTime: at('2026-11-21') };
     const fields = ['id', 'feedback_stats'];
     const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...window, fields });
-    const reader = new CopyBinaryReader(rows.columns.length);
+    const reader = new CopyBinaryReader(rows.fields);
     const chunks: Buffer[] = [];
     for await (const chunk of rows.stream) chunks.push(chunk as Buffer);
     reader.push(Buffer.concat(chunks));

@@ -46,7 +46,7 @@ async function bytesOf(rows: ExportRows): Promise<Buffer> {
 
 /** Cursors of the rows, in their order. */
 async function cursorsOf(rows: ExportRows): Promise<ExportCursor[]> {
-  const reader = new CopyBinaryReader(rows.columns.length);
+  const reader = new CopyBinaryReader(rows.fields);
   const field = (role: keyof ExportCursor) => {
     const index = rows.columns.findIndex(({ cursor }) => cursor === role);
     const from = reader.offsets[index] ?? 0;

@@ -67,8 +67,8 @@ describe('late rows of an export', () => {
     expect((await store.ingest(tenantId, { post: [], patch: changes })).refused).toEqual([]);
   }
   async function idsOf(read: ExportRead): Promise<string[]> {
-    const { columns, stream } = await store.exportSource.read({ ...read, fields: ['id'] });
-    const reader = new CopyBinaryReader(columns.length);
+    const { columns, fields, stream } = await store.exportSource.read({ ...read, fields: ['id'] });
+    const reader = new CopyBinaryReader(fields);
     const index = columns.findIndex(({ name }) => name === 'id');
     const ids: string[] = [];
     for await (const chunk of stream) {

@@ -4,14 +4,26 @@ import { TerminalError } from '#lib/errors';
 import { type Connection, copyOut, type Pool, sqlState } from '#lib/postgres';
 import { REASON } from '#lib/resources';
 import { systemClock } from '#lib/time';
-import { filterSql } from '../filter/filter-sql.js';
-import { SettingValues } from '../filter/sql-values.js';
+import { filterSql, SettingValues } from '../filter/filter-sql.js';
+import { lightFilters, payloadsOf } from '../filter/payload-filters.js';
+import { type LoadedPayloads, type SealedLoader, TooMuchSealedError } from '../lake/sealed-loader.js';
 import { findDeletion } from '../project/project-deletions.js';
-import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
-import { EXPORT_COLUMNS, type ExportColumn, FEEDBACK_COLUMNS_OF_EXPORTS, setting } from './export-columns.js';
+import type { PostgresPayloadStore } from '../run/payload-store.js';
+import { PAYLOAD_FIELDS, type PayloadField, tierSql } from '../run/stored-run.js';
+import {
+  EXPORT_COLUMNS,
+  type ExportColumn,
+  FEEDBACK_COLUMNS_OF_EXPORTS,
+  SEALED_REF_COLUMNS,
+  setting,
+} from './export-columns.js';
 import {
   applySettings,
   changedAfter,
+  type ExportRead,
+  type ExportRows,
+  type ExportSource,
+  type ExportWindow,
   feedbackKeyQuery,
   feedbackQuery,
   keyOf,
@@ -20,11 +32,12 @@ import {
   limitSettings,
   type RowKey,
   rowsQuery,
-  type Settings,
+  type SealedPayloadsOfRows,
+  sealedFeedbackQuery,
+  sealedRowsQuery,
   type Stretch,
   windowSettings,
-} from './export-query.js';
-import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
+} from './export-source.js';
 
 /** Signature, flags and length of an extension that Postgres never sends. */
 const HEADER_BYTES = 19;
@@ -117,31 +130,52 @@ const STATEMENT_LIMIT = '4h';
 /** SQLSTATE of a value that the server does not take, such as a check of connections that its system cannot make. */
 const INVALID_VALUE = '22023';
 
+/** Bytes of sealed payloads that a statement is given, about; half of what may be loaded. */
+const SEALED_BYTES = 32 << 20;
+
+/** Sealed runs whose payloads the statements of a read need. */
+interface SealedNeeds {
+  readonly fields: readonly PayloadField[];
+  readonly places: (stretch: Stretch) => string;
+}
+
 /** Statements that find the rows of a read, of runs or of feedback. */
 interface Statements {
   readonly read: ExportRead;
+  readonly plan: string;
+  /** Values of the filter. */
+  readonly values: SettingValues;
+  /** Undefined when no sealed payload is needed. */
+  readonly needs: SealedNeeds | undefined;
   /** The key of the row that is number `$1 + 1` after the last, whether it meets the filter or not. */
   readonly key: (isAfter: boolean) => string;
   readonly rows: (stretch: Stretch) => string;
 }
 
-/** Reads exports straight from the tables. */
+/**
+ * Reads exports straight from the tables. Payloads of sealed runs are read from their files by whoever takes the rows; those
+ * of reads whose filters look at payloads are loaded for their statements.
+ */
 export class PostgresExportSource implements ExportSource {
   readonly #pool: Pool;
-  readonly #payloads: PayloadQuery;
+  readonly #payloads: Pick<PostgresPayloadStore, 'query' | 'sealed'>;
   readonly #columns: readonly ExportColumn[];
   readonly #limits: ExportReadLimits;
+  readonly #sealed: SealedLoader | undefined;
 
+  /** @param sealed undefined when no day is ever sealed */
   constructor(
     pool: Pool,
-    payloads: Pick<PayloadStore, 'query'>,
+    payloads: Pick<PostgresPayloadStore, 'query' | 'sealed'>,
     columns = EXPORT_COLUMNS,
     limits: Partial<ExportReadLimits> = {},
+    sealed?: SealedLoader,
   ) {
     this.#pool = pool;
-    this.#payloads = payloads.query;
+    this.#payloads = payloads;
     this.#columns = columns;
     this.#limits = { ...LIMITS, ...limits };
+    this.#sealed = sealed;
   }
 
   async read(asked: ExportRead): Promise<ExportRows> {
@@ -150,44 +184,100 @@ export class PostgresExportSource implements ExportSource {
     const columns = fields
       ? this.#columns.filter(({ name, cursor }) => fields.includes(name) || cursor !== undefined)
       : this.#columns;
-    const values = new SettingValues();
-    const filter = conditionOf(read, values);
-    const rows = (stretch: Stretch): string => rowsQuery(this.#payloads, columns, stretch, filter);
-    const client = await this.#open(read, values, PLAN);
-    return { columns, stream: this.#stream(client, { read, key: keyQuery, rows }) };
+    const readsSealed = this.#readsSealed(read);
+    const sealed = readsSealed ? undefined : this.#sealedPayloads(read, columns);
+    const values = new SettingValues(readsSealed);
+    const condition = { sql: conditionOf(read, values), readsSealed };
+    const light = conditionOf({ ...read, ...lightFilters(read) }, values);
+    const filtered = payloadsOf(read);
+    const needed = PAYLOAD_FIELDS.filter(
+      (field) => filtered.includes(field) || columns.some(({ name }) => name === field),
+    );
+    const all = sealed ? [...columns, ...SEALED_REF_COLUMNS] : columns;
+    const statements = {
+      read,
+      plan: PLAN,
+      values,
+      key: keyQuery,
+      rows: (stretch: Stretch) => rowsQuery(this.#payloads.query, all, stretch, condition),
+      needs: readsSealed
+        ? { fields: needed, places: (stretch: Stretch) => sealedRowsQuery(stretch, light) }
+        : undefined,
+    };
+    return { columns, fields: all.length, sealed, stream: await this.#stream(statements) };
+  }
+
+  #sealedPayloads(
+    { tenantId }: ExportRead,
+    columns: readonly ExportColumn[],
+  ): SealedPayloadsOfRows | undefined {
+    const fields = columns.flatMap(({ name }, field) => {
+      const payload = PAYLOAD_FIELDS.find((one) => one === name);
+      return payload ? [[payload, field] as const] : [];
+    });
+    if (fields.length === 0) return undefined;
+    const names = fields.map(([name]) => name);
+    return {
+      fields,
+      read: (refs) => this.#payloads.sealed.read(this.#pool, tenantId, refs, names),
+      groups: (segment) => this.#payloads.sealed.groups(this.#pool, tenantId, segment, names),
+    };
   }
 
   async readFeedback(asked: Omit<ExportRead, 'fields'>): Promise<ExportRows> {
     const read = withinWindow(asked);
     const columns = FEEDBACK_COLUMNS_OF_EXPORTS;
-    const values = new SettingValues();
+    const readsSealed = this.#readsSealed(read);
+    const values = new SettingValues(readsSealed);
     const filter = isSelective(read) ? conditionOf(read, values) : undefined;
-    const rows = (stretch: Stretch): string => feedbackQuery(columns, stretch, filter);
-    const client = await this.#open(read, values, FEEDBACK_PLAN);
-    return { columns, stream: this.#stream(client, { read, key: feedbackKeyQuery, rows }) };
+    const light = conditionOf({ ...read, ...lightFilters(read) }, values);
+    const statements = {
+      read,
+      plan: FEEDBACK_PLAN,
+      values,
+      key: feedbackKeyQuery,
+      rows: (stretch: Stretch) => feedbackQuery(columns, stretch, filter),
+      needs: readsSealed
+        ? { fields: payloadsOf(read), places: (stretch: Stretch) => sealedFeedbackQuery(stretch, light) }
+        : undefined,
+    };
+    return { columns, fields: columns.length, stream: await this.#stream(statements) };
   }
 
-  #stream(client: Connection, statements: Statements): Readable {
-    const { read } = statements;
-    const stream = isSelective(read)
-      ? joinCopies(this.#filtered(client, statements))
-      : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
-    releaseAfter(stream, client);
-    return stream;
+  /**
+   * True when payloads of sealed runs are loaded for the statements of a read, whether any day is sealed or not: days may be
+   * sealed while it continues, and a run whose payloads are not found meets no filter on them.
+   */
+  #readsSealed(read: ExportRead): boolean {
+    return this.#sealed !== undefined && payloadsOf(read).length > 0;
   }
 
-  /** A connection in a transaction that has the settings of a read. */
-  async #open(read: ExportRead, values: SettingValues, plan: string): Promise<Connection> {
+  async #stream(statements: Statements): Promise<Readable> {
+    const { read, needs } = statements;
     const client = await this.#pool.connect();
     try {
-      const after = keySettings('after', keyOf(read.after));
-      const limit = limitSettings(read.maxRows);
-      await this.#prepare(client, plan, [...windowSettings(read), ...after, ...limit, ...values.settings]);
-      return client;
+      await this.#checkConnection(client);
+      if (!needs) await this.#begin(client, statements, keyOf(read.after));
     } catch (error) {
       client.release(true);
       throw error;
     }
+    const stream =
+      isSelective(read) || needs
+        ? joinCopies(this.#pieces(client, statements))
+        : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
+    releaseAfter(stream, client);
+    return stream;
+  }
+
+  /** Begins a transaction that has the settings of a read. */
+  async #begin(client: Connection, statements: Statements, after: RowKey | undefined): Promise<void> {
+    const { read, plan, values, needs } = statements;
+    const mode = needs ? 'ISOLATION LEVEL REPEATABLE READ' : 'READ ONLY';
+    await client.query(`BEGIN ${mode}; ${plan}; SET LOCAL statement_timeout = '${STATEMENT_LIMIT}'`);
+    const own = [...windowSettings(read), ...keySettings('after', after), ...limitSettings(read.maxRows)];
+    await applySettings(client, [...own, ...values.settings]);
+    if (needs) await this.#sealed?.open(client);
   }
 
   async checkProject({ tenantId, projectId }: Pick<ExportWindow, 'tenantId' | 'projectId'>): Promise<void> {
@@ -201,17 +291,25 @@ export class PostgresExportSource implements ExportSource {
 
   /**
    * A filter may match no row of a day: each statement, and so each snapshot, covers a limited number of
-   * rows. Each continues after the last row that was examined.
+   * rows. Each continues after the last row that was examined. With sealed payloads each has a transaction of its own,
+   * since these and the rows must be of one snapshot.
    */
-  async *#filtered(client: Connection, statements: Statements): AsyncGenerator<Readable> {
-    const { read } = statements;
+  async *#pieces(client: Connection, statements: Statements): AsyncGenerator<Readable> {
+    const { read, needs } = statements;
     let after: RowKey | undefined = keyOf(read.after);
     let rows = this.#limits.rowsPerStatement;
     for (let left = read.maxRows; ;) {
       const startedMs = systemClock.monotonicMs();
+      if (needs) await this.#begin(client, statements, after);
       const until = await this.#lastKey(client, statements.key(after !== undefined), rows);
       await applySettings(client, [...keySettings('until', until), ...limitSettings(left)]);
       const stretch = { isAfter: after !== undefined, isUntil: until !== undefined };
+      const loaded = needs && (await this.#load(client, statements, stretch, rows > 1));
+      if (loaded === 'too much') {
+        await client.query('COMMIT');
+        rows = Math.max(1, rows >> 3);
+        continue;
+      }
       const copy = copyOut(client, this.#query(statements, stretch));
       yield copy;
       if (until === undefined) return;
@@ -220,7 +318,28 @@ export class PostgresExportSource implements ExportSource {
       // known for certain once another statement was answered: the stream ends before the command is confirmed
       if (left !== undefined) left -= copy.rowCount;
       if (left === 0) return;
-      rows = this.#nextRows(rows, systemClock.monotonicMs() - startedMs);
+      if (needs) await client.query('COMMIT');
+      const most = loaded ? Math.ceil((rows * SEALED_BYTES) / Math.max(1, loaded.bytes)) : Infinity;
+      rows = Math.min(most, this.#nextRows(rows, systemClock.monotonicMs() - startedMs));
+    }
+  }
+
+  /** @param mayShrink true when a statement over fewer rows is possible */
+  async #load(
+    client: Connection,
+    { read, needs }: Statements,
+    stretch: Omit<Stretch, 'isLimited'>,
+    mayShrink: boolean,
+  ): Promise<LoadedPayloads | 'too much' | undefined> {
+    if (!needs) return undefined;
+    const { tenantId, projectId } = read;
+    const text = needs.places({ ...stretch, isLimited: false });
+    const places = { tenantId, projectIds: [projectId], fields: needs.fields, text, values: [] };
+    try {
+      return await this.#sealed?.load(client, places);
+    } catch (error) {
+      if (mayShrink && error instanceof TooMuchSealedError) return 'too much';
+      throw error;
     }
   }
 
@@ -244,12 +363,6 @@ export class PostgresExportSource implements ExportSource {
     return rows({ ...stretch, isLimited: read.maxRows !== undefined });
   }
 
-  async #prepare(client: Connection, plan: string, settings: Settings): Promise<void> {
-    await this.#checkConnection(client);
-    await client.query(`BEGIN READ ONLY; ${plan}; SET LOCAL statement_timeout = '${STATEMENT_LIMIT}'`);
-    await applySettings(client, settings);
-  }
-
   /**
    * A COPY that sends no row does not notice that its client has ended, and would keep its snapshot. Servers
    * that do not know the setting, or whose system cannot check, run without it; there only the limit of the
@@ -269,15 +382,15 @@ export class PostgresExportSource implements ExportSource {
 }
 
 /** True when rows of the window may be left out: then no row may come for long. */
-function isSelective({ filter, changedSince }: ExportWindow): boolean {
-  return filter !== undefined || changedSince !== undefined;
+function isSelective({ filter, changedSince, tier }: ExportRead): boolean {
+  return filter !== undefined || changedSince !== undefined || tier !== undefined;
 }
 
-function conditionOf(window: ExportWindow, values: SettingValues): string {
-  const filter = filterSql(window, values);
-  return window.changedSince === undefined
-    ? filter
-    : `${filter} AND ${changedAfter(setting('since', 'pg_snapshot'))}`;
+function conditionOf(read: ExportRead, values: SettingValues): string {
+  const { changedSince, tier } = read;
+  const filter = filterSql(read, values);
+  const since = changedSince === undefined ? '' : ` AND ${changedAfter(setting('since', 'pg_snapshot'))}`;
+  return `${filter}${since}${tier === undefined ? '' : ` AND ${tierSql('r')} = '${tier}'`}`;
 }
 
 /** A cursor before the window excludes no row, and would widen it. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
-import { FEEDBACK_LIMITS } from './feedback-row.js';
+import { FEEDBACK_LIMITS } from './feedback.js';
 
 /** Interpretation of the feedback of a key; a workspace has one for a key. */
 export interface FeedbackConfig {
@@ -23,32 +23,6 @@ interface FeedbackConfigSearch {
   readonly offset: number;
 }
 
-/** Configurations of feedback, of one tenant at a time. */
-export interface FeedbackConfigs {
-  /**
-   * @returns that of the key, which may be another one that is there already
-   * @throws PublicError forbidden when the tenant has as many as it may
-   */
-  ensure(
-    tenantId: string,
-    config: Pick<FeedbackConfig, 'key' | 'config' | 'isLowerScoreBetter'>,
-  ): Promise<FeedbackConfig>;
-  /** Configurations, sorted by key. */
-  list(tenantId: string, search: FeedbackConfigSearch): Promise<readonly FeedbackConfig[]>;
-  /**
-   * Changes the configuration of a key, under a lock; undefined members stay as they are.
-   * @param change of the existing configuration; what it throws is thrown
-   * @returns undefined when the key has none
-   */
-  update(
-    tenantId: string,
-    key: string,
-    change: (found: FeedbackConfig) => Partial<Pick<FeedbackConfig, 'config' | 'isLowerScoreBetter'>>,
-  ): Promise<FeedbackConfig | undefined>;
-  /** @returns false when there was none */
-  delete(tenantId: string, which: { readonly key: string } | { readonly id: string }): Promise<boolean>;
-}
-
 /** Any number that no other lock of this database begins with. */
 const CONFIGS_LOCK = 7_214_017;
 
@@ -66,13 +40,20 @@ function parse(row: Row): FeedbackConfig {
   };
 }
 
-/** The table `feedback_configs`. */
-export class FeedbackConfigTable implements FeedbackConfigs {
+/**
+ * Configurations of feedback, of one tenant at a time.
+ * The table `feedback_configs`.
+ */
+export class FeedbackConfigTable {
   constructor(private readonly pool: Pool) {}
 
+  /**
+   * @returns that of the key, which may be another one that is there already
+   * @throws PublicError forbidden when the tenant has as many as it may
+   */
   async ensure(
     tenantId: string,
-    { key, config, isLowerScoreBetter }: Parameters<FeedbackConfigs['ensure']>[1],
+    { key, config, isLowerScoreBetter }: Pick<FeedbackConfig, 'key' | 'config' | 'isLowerScoreBetter'>,
   ): Promise<FeedbackConfig> {
     return inTransaction(this.pool, async (client) => {
       // the lock makes concurrent inserts of one tenant count one after another
@@ -94,6 +75,7 @@ export class FeedbackConfigTable implements FeedbackConfigs {
     });
   }
 
+  /** Configurations, sorted by key. */
   async list(
     tenantId: string,
     { keys, keyContains, limit, offset }: FeedbackConfigSearch,
@@ -108,10 +90,15 @@ export class FeedbackConfigTable implements FeedbackConfigs {
     return rows.map(parse);
   }
 
+  /**
+   * Changes the configuration of a key, under a lock; undefined members stay as they are.
+   * @param change of the existing configuration; what it throws is thrown
+   * @returns undefined when the key has none
+   */
   async update(
     tenantId: string,
     key: string,
-    change: Parameters<FeedbackConfigs['update']>[2],
+    change: (found: FeedbackConfig) => Partial<Pick<FeedbackConfig, 'config' | 'isLowerScoreBetter'>>,
   ): Promise<FeedbackConfig | undefined> {
     return inTransaction(this.pool, async (client) => {
       const found = await findOne(client, tenantId, key, 'FOR UPDATE');
@@ -127,12 +114,18 @@ export class FeedbackConfigTable implements FeedbackConfigs {
     });
   }
 
-  async delete(tenantId: string, which: Parameters<FeedbackConfigs['delete']>[1]): Promise<boolean> {
+  /** @returns false when there was none */
+  async delete(
+    tenantId: string,
+    which: { readonly key: string } | { readonly id: string },
+  ): Promise<boolean> {
     const [column, value] = 'key' in which ? ['key', which.key] : ['id', which.id];
     const text = `DELETE FROM feedback_configs WHERE tenant_id = $1 AND ${column} = $2`;
     return (await this.pool.query(text, [tenantId, value])).rowCount === 1;
   }
 }
+
+export type FeedbackConfigs = Pick<FeedbackConfigTable, keyof FeedbackConfigTable>;
 
 async function findOne(
   client: Connection,

@@ -1,19 +1,21 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import type {
-  FeedbackChange,
-  FeedbackSearch,
-  Feedbacks,
-  NewFeedback,
-  OwnedProject,
-  StoredFeedback,
+import {
+  FEEDBACK_COLUMNS,
+  type FeedbackChange,
+  type FeedbackSearch,
+  type NewFeedback,
+  type OwnedProject,
+  readFeedback,
+  type StoredFeedback,
+  storedScore,
+  wordOf,
 } from './feedback.js';
-import { FEEDBACK_COLUMNS, readFeedback, storedScore, wordOf } from './feedback-row.js';
 import { joinFeedback } from './join-feedback.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
-import { upgradeTraces } from '../retention/project-tiers.js';
+import { upgradeTraces } from '../retention/retention-table.js';
 import { storeFeedback } from './store-feedback.js';
 
 /** Limit of a list: a tenant may have any number. */
@@ -30,14 +32,22 @@ const REACHED = `($3::uuid IS NULL OR coalesce(f.project_id, f.named_project_id)
   AND (f.project_id IS NULL OR f.project_id <> ALL (${deletedProjects('$1')}))`;
 const BY_ID = `f.tenant_id = $1 AND f.id = $2 AND ${REACHED}`;
 
-/** The table `feedback`. */
-export class FeedbackTable implements Feedbacks {
+/**
+ * Feedback of runs and projects. `onlyProject` is the id of the one project that a caller reaches, undefined
+ * for one that reaches all; feedback on other projects is not found.
+ * The table `feedback`.
+ */
+export class FeedbackTable {
   /** @param erasureLock the lock of a tenant that is shared while something of a trace is stored */
   constructor(
     private readonly pool: Pool,
     private readonly erasureLock: (tenantId: string) => string,
   ) {}
 
+  /**
+   * Stores feedback; one that has its id is replaced, unless `replacesNone`. Feedback of a run that has not arrived waits for it.
+   * @throws PublicError not_found for a project, forbidden, conflict, too_many
+   */
   async create(tenantId: string, feedback: NewFeedback, own?: OwnedProject): Promise<StoredFeedback> {
     const { stored, refused, awaited, extended } = await inTransaction(
       this.pool,
@@ -65,6 +75,7 @@ export class FeedbackTable implements Feedbacks {
     return found;
   }
 
+  /** @returns the feedback as it is now */
   async update(
     tenantId: string,
     id: string,
@@ -93,6 +104,7 @@ export class FeedbackTable implements Feedbacks {
     return changed;
   }
 
+  /** @returns whether there was one */
   async delete(tenantId: string, id: string, onlyProject?: string): Promise<boolean> {
     const { rowCount } = await this.pool.query(`DELETE FROM feedback f WHERE ${BY_ID}`, [
       tenantId,
@@ -102,6 +114,7 @@ export class FeedbackTable implements Feedbacks {
     return rowCount === 1;
   }
 
+  /** Newest first. @throws PublicError bad_request when finding them takes longer than a few seconds */
   async list(
     tenantId: string,
     search: FeedbackSearch,
@@ -124,6 +137,8 @@ export class FeedbackTable implements Feedbacks {
     );
   }
 }
+
+export type Feedbacks = Pick<FeedbackTable, keyof FeedbackTable>;
 
 function conditionsOf(search: FeedbackSearch, add: (value: unknown) => string): readonly string[] {
   const { runIds, projectIds, keys, sources, comparativeExperimentId, createdFrom, createdTo } = search;

@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from
 import { PublicError } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, type Queryable } from '#lib/postgres';
 import { deletedProjects } from '../project/project-deletions.js';
-import { FEEDBACK_LIMITS } from './feedback-row.js';
+import { FEEDBACK_LIMITS } from './feedback.js';
 
 /** Leave to give feedback to one run, under one key of feedback, without an API key. */
 export interface NewFeedbackToken {
@@ -33,33 +33,6 @@ export interface FeedbackGrant {
   readonly key: string;
   readonly config: string | undefined;
   readonly feedbackId: string | undefined;
-}
-
-/** Tokens are signed, and stored as hashes. */
-export interface FeedbackTokens {
-  /**
-   * @param onlyProject the one project whose runs the tokens are for
-   * @throws PublicError invalid when a run has too many, or the tenant for runs that have not arrived
-   */
-  mint(
-    tenantId: string,
-    tokens: readonly NewFeedbackToken[],
-    onlyProject?: string,
-  ): Promise<readonly MintedFeedbackToken[]>;
-  /** Tokens of a run that may still be used, oldest first, without the tokens themselves. */
-  list(
-    tenantId: string,
-    runId: string,
-    page: { readonly limit: number; readonly offset: number },
-    onlyProject?: string,
-  ): Promise<readonly Omit<MintedFeedbackToken, 'token'>[]>;
-  /**
-   * True when any store of this database made the token; its current state is not looked up.
-   * @param token a UUID
-   */
-  isSigned(token: string): Promise<boolean>;
-  /** Permission that a token grants; undefined for one that does not exist or has ended. */
-  find(token: string): Promise<FeedbackGrant | undefined>;
 }
 
 const BYTES = 16;
@@ -115,17 +88,28 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token.toLowerCase()).digest();
 }
 
-/** The table `feedback_tokens`. A token is 122 bits that cannot be guessed, so its hash needs no salt. */
-export class FeedbackTokenTable implements FeedbackTokens {
+/**
+ * Tokens are signed, and stored as hashes.
+ * The table `feedback_tokens`. A token is 122 bits that cannot be guessed, so its hash needs no salt.
+ */
+export class FeedbackTokenTable {
   /** Read once; a failure is not kept. */
   #key: Promise<Buffer> | undefined;
 
   constructor(private readonly pool: Pool) {}
 
+  /**
+   * True when any store of this database made the token; its current state is not looked up.
+   * @param token a UUID
+   */
   async isSigned(token: string): Promise<boolean> {
     return isSignedToken(token, await this.#signingKey());
   }
 
+  /**
+   * @param onlyProject the one project whose runs the tokens are for
+   * @throws PublicError invalid when a run has too many, or the tenant for runs that have not arrived
+   */
   async mint(
     tenantId: string,
     tokens: readonly NewFeedbackToken[],
@@ -165,6 +149,7 @@ export class FeedbackTokenTable implements FeedbackTokens {
     });
   }
 
+  /** Tokens of a run that may still be used, oldest first, without the tokens themselves. */
   async list(
     tenantId: string,
     runId: string,
@@ -181,6 +166,7 @@ export class FeedbackTokenTable implements FeedbackTokens {
     return rows.map((row) => ({ id: row.id, expiresAt: row.expires_at }));
   }
 
+  /** Permission that a token grants; undefined for one that does not exist or has ended. */
   async find(token: string): Promise<FeedbackGrant | undefined> {
     if (!(await this.isSigned(token))) return undefined;
     const { rows } = await this.pool.query<{
@@ -216,6 +202,8 @@ export class FeedbackTokenTable implements FeedbackTokens {
     return this.#key;
   }
 }
+
+export type FeedbackTokens = Pick<FeedbackTokenTable, keyof FeedbackTokenTable>;
 
 async function readSigningKey(db: Queryable): Promise<Buffer> {
   const { rows } = await db.query<{ key: Buffer }>(

@@ -1,7 +1,7 @@
 import type { Connection, Pool, Queryable } from '#lib/postgres';
 import { deletedProjects } from '../project/project-deletions.js';
-import { upgradeTraces } from '../retention/project-tiers.js';
-import { LONGEST_FEEDBACK_WAIT } from './feedback-row.js';
+import { upgradeTraces } from '../retention/retention-table.js';
+import { LONGEST_FEEDBACK_WAIT } from './feedback.js';
 import { removeEndedTokens } from './feedback-token-table.js';
 
 /** Removes feedback that waits for runs of deleted traces; that of stored runs is removed with them. */

@@ -5,13 +5,15 @@ import { deletedProjects } from '../project/project-deletions.js';
 import {
   FEEDBACK_COLUMNS,
   FEEDBACK_LIMITS,
+  type NewFeedback,
+  type OwnedProject,
   readFeedback,
   sourceType,
+  type StoredFeedback,
   storedScore,
   wordOf,
-} from './feedback-row.js';
+} from './feedback.js';
 import { findPlaces, findRoots } from '../run/run-keys.js';
-import type { NewFeedback, OwnedProject, StoredFeedback } from './feedback.js';
 
 /** Sender of feedback; see `Feedbacks`. */
 interface FeedbackSender {

@@ -10,8 +10,8 @@ import { TRACE_EXPRESSIONS } from '../../../../test/support/trace-expressions.js
 import { sqlShape } from '../../testdata/sql-shape.js';
 import { prepareTables, storeRuns } from '../../testdata/store-runs.js';
 import { openTraceStore } from '../index.js';
-import { filterSql, type RunFilters } from './filter-sql.js';
-import { ParameterValues, SettingValues } from './sql-values.js';
+import { filterSql, ParameterValues, SettingValues } from './filter-sql.js';
+import type { RunFilters } from './payload-filters.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const TENANT = randomUUID();

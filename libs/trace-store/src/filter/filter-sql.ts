@@ -2,6 +2,7 @@ import {
   type Comparison,
   fieldRow,
   type Filter,
+  FILTER_LIMITS,
   jsonSearch,
   type Operand,
   type PairCondition,
@@ -11,19 +12,136 @@ import {
   type SearchField,
 } from '#lib/filter-language';
 import { formatInstant } from '#lib/time';
-import { shownStatusSql } from '../run/shown-status.js';
+import { ofSealed } from '../run/sealed-table.js';
+import { shownStatusSql } from '../run/run-table.js';
+import { RUN_COLUMNS, type RunColumnType } from '../run/stored-run.js';
 import { isTotalColumn, shownTotalSql } from '../run/trace-totals.js';
-import {
-  beginning,
-  FENCE,
-  FILTER_TABLES,
-  IS_READABLE,
-  METADATA,
-  metadataSql,
-  payloadSql,
-  smallPayload,
-} from './payload-sql.js';
-import type { SqlType, SqlValues } from './sql-values.js';
+import { lightFilters, payloadsOf, type RunFilters } from './payload-filters.js';
+
+/** Types of the values of filters. */
+type SqlType = 'uuid' | 'text' | 'timestamptz' | 'interval' | 'numeric' | 'float8' | 'jsonb';
+
+/** Collects the values of a statement; its text has the returned parameters instead. */
+export interface SqlValues {
+  /** @returns SQL for the value: of fixed form, whatever the value is */
+  bind(type: SqlType | `${SqlType}[]`, value: string): string;
+  /**
+   * True when rows are read in their order, a day at a time: joins would read other days with each of them.
+   */
+  readonly isCopy?: boolean;
+  /** True when payloads of sealed runs have been loaded for the transaction, see `SealedLoader`. */
+  readonly readsSealed?: boolean;
+}
+
+/** Values as parameters: `$5::text`. */
+export class ParameterValues implements SqlValues {
+  readonly #first: number;
+  readonly #places = new Map<string, number>();
+
+  /** @param first number of the first parameter that is free */
+  constructor(
+    first = 1,
+    readonly readsSealed = false,
+  ) {
+    this.#first = first;
+  }
+
+  bind(type: SqlType | `${SqlType}[]`, value: string): string {
+    return `$${this.#first + placeOf(this.#places, type, value)}::${type}`;
+  }
+
+  /** Values to pass, from the first number on. */
+  get values(): readonly string[] {
+    return valuesOf(this.#places);
+  }
+}
+
+/**
+ * Values as settings of the transaction, for COPY, which takes no parameters: `current_setting('agentplane.filter_0')`.
+ * The caller sets them, by `set_config` with parameters.
+ */
+export class SettingValues implements SqlValues {
+  readonly isCopy = true;
+  readonly #places = new Map<string, number>();
+
+  constructor(readonly readsSealed = false) {}
+
+  bind(type: SqlType | `${SqlType}[]`, value: string): string {
+    const name = settingName(placeOf(this.#places, type, value));
+    // a subquery is read once, not for each row; the second cast keeps ANY from taking it for a set of rows
+    return `(SELECT current_setting('${name}')::${type})::${type}`;
+  }
+
+  /** Names and values. */
+  get settings(): readonly (readonly [string, string])[] {
+    return valuesOf(this.#places).map((value, at) => [settingName(at), value] as const);
+  }
+}
+
+function settingName(at: number): string {
+  return `agentplane.filter_${at}`;
+}
+
+/** A parameter has one type, so only values that agree in both share a place. */
+function placeOf(places: Map<string, number>, type: string, value: string): number {
+  const name = `${type}\0${value}`;
+  const place = places.get(name) ?? places.size;
+  places.set(name, place);
+  return place;
+}
+
+function valuesOf(places: ReadonlyMap<string, number>): readonly string[] {
+  return [...places.keys()].map((name) => name.slice(name.indexOf('\0') + 1));
+}
+
+/** Tables and columns that filters read, beside the columns of `runs` themselves. */
+const FILTER_TABLES = Object.freeze({
+  runs: 'runs',
+  payloads: 'run_payloads',
+  keys: 'run_keys',
+  pairs: 'run_pairs',
+  feedback: 'feedback',
+});
+
+/** `kind` of `run_pairs`. */
+const METADATA = 1;
+
+/**
+ * Keeps a subquery one look by key for each run. Without it the planner makes a join of it, and before the first ANALYZE
+ * of a new day, when it believes in one row, a join that goes through all rows of the day for each run: 7 s for 80 runs.
+ */
+export const FENCE = 'OFFSET 0';
+
+/** SQL that is true when the payloads `p` of the run in row `r` meet a condition. */
+function payloadSql(r: string, condition: string, { readsSealed = false }: SqlValues): string {
+  const stored = `EXISTS (SELECT FROM ${FILTER_TABLES.payloads} p WHERE p.tenant_id = ${r}.tenant_id AND p.project_id = ${r}.project_id AND p.start_time = ${r}.start_time AND p.id = ${r}.id AND p.trace_id = ${r}.trace_id AND ${condition} ${FENCE})`;
+  return readsSealed ? `(${stored} OR EXISTS (SELECT ${ofSealed(r)} AND ${condition} ${FENCE}))` : stored;
+}
+
+/** A payload that is small enough to be taken apart, according to its row, without reading it; else null. */
+function smallPayload(column: string): string {
+  return `CASE WHEN octet_length(${column}) <= ${FILTER_LIMITS.readBytes} THEN ${column} END`;
+}
+
+/** The beginning of a payload: a condition holds what it has read of it until it is asked again. */
+function beginning(column: string): string {
+  return `left(${column}, ${FILTER_LIMITS.searchedCharacters})`;
+}
+
+/** SQL: whether `extra` can be taken apart. */
+const IS_READABLE = `octet_length(p.extra) <= ${FILTER_LIMITS.readBytes} AND pg_input_is_valid(p.extra, 'jsonb')`;
+
+/**
+ * SQL that is true when the metadata meet a condition; metadata that are too large, or no `jsonb` for
+ * Postgres (a NUL, a number too great), meet none.
+ */
+function metadataSql(r: string, out: SqlValues, condition: (metadata: string) => string): string {
+  return payloadSql(
+    r,
+    `CASE WHEN ${IS_READABLE} THEN ${condition(`(p.extra::jsonb -> 'metadata')`)} END`,
+    out,
+  );
+}
 
 /** Location of the value of a field: SQL over its row, and its type there. */
 interface FieldSql {
@@ -96,11 +214,12 @@ const PAYLOADS = { input: 'inputs', output: 'outputs' } as const;
  * SQL that is true when some pair `x` of the run in row `r` meets a condition. Pairs of metadata are
  * partitioned by time; feedback is not, and may come before its run.
  */
-function someSql(family: PairFamily, r: string, condition: string, fence: string): string {
+function someSql(family: PairFamily, r: string, condition: string, fence: string, out: SqlValues): string {
   if (family === 'input' || family === 'output')
     return payloadSql(
       r,
       `EXISTS (SELECT FROM payload_pairs(${smallPayload(`p.${PAYLOADS[family]}`)}) x WHERE ${condition})`,
+      out,
     );
   const ofRun = `x.tenant_id = ${r}.tenant_id AND x.project_id = ${r}.project_id AND x.run_id = ${r}.id AND x.trace_id = ${r}.trace_id`;
   const source =
@@ -140,7 +259,7 @@ function isNamed(condition: PairCondition): boolean {
 /** SQL that is true when some pair of the run in row `r` meets the condition. */
 function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
   const isFree = !out.isCopy && family === 'metadata' && isNamed(condition);
-  return someSql(family, r, pairConditionSql(condition, out), isFree ? '' : ` ${FENCE}`);
+  return someSql(family, r, pairConditionSql(condition, out), isFree ? '' : ` ${FENCE}`, out);
 }
 
 /** The pattern of texts that contain this one. */
@@ -178,32 +297,21 @@ function searchSql(fields: readonly SearchField[], text: string, r: string, out:
     else if (field === 'tags')
       found.push(`EXISTS (SELECT FROM unnest(${r}.tags) AS g WHERE g ILIKE ${plain()})`);
     else payloads.push(inPayload(field, text, out));
-  if (payloads.length > 0) found.push(payloadSql(r, `(${payloads.join(' OR ')})`));
+  if (payloads.length > 0) found.push(payloadSql(r, `(${payloads.join(' OR ')})`, out));
   return `(${found.join(' OR ')})`;
 }
 
-/** The fields that are columns, by the columns of `runs`. */
-const COLUMN_TYPE: Readonly<
-  Record<Exclude<RunField, 'error' | 'latency' | 'execution_order'>, FieldSql['type']>
-> = {
-  id: 'uuid',
-  trace_id: 'uuid',
-  parent_run_id: 'uuid',
-  thread_id: 'text',
-  name: 'text',
-  run_type: 'text',
+/** Types of columns in comparisons; columns of other types are compared otherwise. */
+const COMPARED_AS = {
+  uuid: 'uuid',
+  text: 'text',
   status: 'text',
-  is_root: 'boolean',
-  start_time: 'timestamptz',
-  end_time: 'timestamptz',
-  first_token_time: 'timestamptz',
-  total_tokens: 'numeric',
-  prompt_tokens: 'numeric',
-  completion_tokens: 'numeric',
-  total_cost: 'numeric',
-  prompt_cost: 'numeric',
-  completion_cost: 'numeric',
-};
+  tier: 'text',
+  time: 'timestamptz',
+  bool: 'boolean',
+  int8: 'numeric',
+  numeric: 'numeric',
+} as const satisfies Partial<Record<RunColumnType, FieldSql['type']>>;
 
 /** An error is a payload, read only if it exists: a run without one has `eq(error, null)`. */
 function errorSql(comparison: Comparison<RunField>, r: string, out: SqlValues): string {
@@ -215,6 +323,7 @@ function errorSql(comparison: Comparison<RunField>, r: string, out: SqlValues): 
   const found = payloadSql(
     r,
     compareSql(positive, { sql: isNull ? 'p.error' : beginning('p.error'), type: 'text' }, out),
+    out,
   );
   return isAbsent ? `NOT ${found}` : found;
 }
@@ -229,7 +338,7 @@ function comparisonSql(comparison: Comparison<RunField>, r: string, out: SqlValu
   if (field === 'status' && !out.isCopy)
     return compareSql(comparison, { sql: shownStatusSql(r), type: 'text' }, out);
   const sql = isTotalColumn(field) ? shownTotalSql(r, field) : `${r}.${field}`;
-  return compareSql(comparison, { sql, type: COLUMN_TYPE[field] }, out);
+  return compareSql(comparison, { sql, type: COMPARED_AS[RUN_COLUMNS[field].type] }, out);
 }
 
 /**
@@ -250,9 +359,9 @@ function conditionSql(filter: Filter, r: string, out: SqlValues): string {
     case 'tag':
       return `${out.bind('text', filter.tag)} = ANY (${r}.tags)`;
     case 'contains':
-      return metadataSql(r, (metadata) => `${metadata} @> ${out.bind('jsonb', filter.json)}`);
+      return metadataSql(r, out, (metadata) => `${metadata} @> ${out.bind('jsonb', filter.json)}`);
     case 'key':
-      return metadataSql(r, (metadata) => `${metadata} -> ${out.bind('text', filter.key)} IS NOT NULL`);
+      return metadataSql(r, out, (metadata) => `${metadata} -> ${out.bind('text', filter.key)} IS NOT NULL`);
     case 'search':
       return searchSql(filter.fields, filter.text, r, out);
     default:
@@ -260,20 +369,44 @@ function conditionSql(filter: Filter, r: string, out: SqlValues): string {
   }
 }
 
-/** The filters of a query: of the run itself, of the root of its trace, of any run of its trace. All must hold. */
-export interface RunFilters {
-  readonly filter?: Filter | undefined;
-  readonly traceFilter?: Filter | undefined;
-  readonly treeFilter?: Filter | undefined;
+/** The runs `t` of the trace of row `r` that meet a condition. Keys give the days that the runs of a trace are in. */
+function traceRuns(condition: string): string {
+  const { keys, runs } = FILTER_TABLES;
+  return `FROM ${keys} k JOIN ${runs} t ON t.tenant_id = k.tenant_id AND t.project_id = k.project_id AND t.start_time = k.start_time AND t.id = k.id AND t.trace_id = k.trace_id WHERE k.tenant_id = r.tenant_id AND k.project_id = r.project_id AND k.trace_id = r.trace_id AND ${condition} ${FENCE}`;
+}
+
+/** SQL that is true when a run `t` of the trace of row `r` meets a condition. */
+function inTrace(condition: string): string {
+  return `EXISTS (SELECT ${traceRuns(condition)})`;
 }
 
 /**
- * SQL that is true when a run `t` of the trace of row `r` meets a condition. Keys give the days that the runs
- * of a trace are in.
+ * A query of the places of sealed runs whose payloads the SQL of these filters may read, in columns `segment` and
+ * `ordinal`: a run that fails another condition is left out, since its payloads decide nothing.
+ * @param rowsOf query of columns of the rows `r` that meet `lightFilters` of these and what else the statement asks for,
+ * and this condition
+ * @returns undefined when they read no payloads
  */
-function inTrace(condition: string): string {
-  const { keys, runs } = FILTER_TABLES;
-  return `EXISTS (SELECT FROM ${keys} k JOIN ${runs} t ON t.tenant_id = k.tenant_id AND t.project_id = k.project_id AND t.start_time = k.start_time AND t.id = k.id AND t.trace_id = k.trace_id WHERE k.tenant_id = r.tenant_id AND k.project_id = r.project_id AND k.trace_id = r.trace_id AND ${condition} ${FENCE})`;
+export function sealedPlacesSql(
+  filters: RunFilters,
+  rowsOf: (columns: string, condition: string) => string,
+  values: SqlValues,
+): string | undefined {
+  const { filter, traceFilter, treeFilter } = filters;
+  const all: string[] = [];
+  const ofTraces = (own: Filter, condition: string): void => {
+    const light = lightFilters({ filter: own }).filter;
+    const more = light ? ` AND ${conditionSql(light, 't', values)}` : '';
+    all.push(
+      `SELECT t.segment, t.ordinal FROM (SELECT DISTINCT * FROM (${rowsOf('r.tenant_id, r.project_id, r.trace_id', 'TRUE')}) r) r
+      CROSS JOIN LATERAL (SELECT t.segment, t.ordinal ${traceRuns(`t.segment IS NOT NULL${condition}${more}`)}) t`,
+    );
+  };
+  if (filter && payloadsOf({ filter }).length > 0)
+    all.push(`SELECT * FROM (${rowsOf('r.segment, r.ordinal', 'r.segment IS NOT NULL')}) r`);
+  if (traceFilter && payloadsOf({ traceFilter }).length > 0) ofTraces(traceFilter, ' AND t.is_root');
+  if (treeFilter && payloadsOf({ treeFilter }).length > 0) ofTraces(treeFilter, '');
+  return all.length === 0 ? undefined : all.join(' UNION ALL ');
 }
 
 /**

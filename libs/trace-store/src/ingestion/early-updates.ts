@@ -3,7 +3,7 @@ import { errorText } from '#lib/errors';
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { dropOverdueFeedback } from '../feedback/join-feedback.js';
-import type { Projects } from '../project/project.js';
+import type { Projects } from '../project/project-table.js';
 import { runKey } from '../run/run-keys.js';
 import type { RunPlace } from '../run/stored-run.js';
 import { parseWaiting } from './ingest-request.js';

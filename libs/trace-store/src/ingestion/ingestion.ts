@@ -2,24 +2,33 @@ import { copyIn, inTransaction, postgresTrouble, sqlState, type Connection, type
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { databaseNow } from '../limited-read.js';
-import { LeftRunsError, lookUpArriving, lookUpMet } from './met-runs.js';
+import { LeftRunsError, lookUpArriving, lookUpMet, RunChanger, type Sender } from './run-changer.js';
 import type { DayPartitions } from './day-partitions.js';
 import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
+import {
+  addWaiting,
+  erasureLock,
+  findWaiting,
+  type Portion,
+  portionsByWaiting,
+  removeWaiting,
+  type WaitingRoom,
+} from './waiting-patches.js';
 import { Gathering } from './gathering.js';
 import {
   disjointOf,
   type IngestRequest,
   type IngestResult,
+  OwnProject,
   readRequest,
+  resultOf,
+  type Unstored,
   weightOf,
 } from './ingest-request.js';
-import { resultOf, type Unstored } from './request-result.js';
-import { RunChanger, type Sender } from './run-changer.js';
-import { RunPlacer } from '../placement/run-placer.js';
+import { addUnplaced, RunPlacer } from '../placement/run-placer.js';
 import { type MadeRun, settleTops } from '../placement/trace-tops.js';
-import { addUnplaced } from '../placement/unplaced-runs.js';
-import { type ProjectTiers, upgradeTraces } from '../retention/project-tiers.js';
+import { type ProjectTiers, upgradeTraces } from '../retention/retention-table.js';
 import { storeFeedback } from '../feedback/store-feedback.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
@@ -34,18 +43,8 @@ import { newRunRows, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/stored-run.js';
 import { newPairRows } from '../run/run-pairs.js';
 import { metadataPairs } from './scalar-pairs.js';
-import { OwnProject } from './own-project.js';
 import { newSumsRows } from '../statistics/run-statistics-table.js';
 import { TotalsChange } from '../run/trace-totals.js';
-import {
-  addWaiting,
-  findWaiting,
-  type Portion,
-  portionsByWaiting,
-  removeWaiting,
-  erasureLock,
-  type WaitingRoom,
-} from './waiting-patches.js';
 import { patchesWithoutErased } from './erased-traces.js';
 
 /** A row found no partition: its day was dropped since it was looked up. */

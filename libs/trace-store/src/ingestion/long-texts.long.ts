@@ -3,7 +3,7 @@ import { inTurns, type JsonWalk } from '#lib/json';
 import { parseExample } from '../dataset/parse-example.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import { PAYLOAD_FIELDS } from '../run/stored-run.js';
-import { splitBatch } from '../wire/split-batch.js';
+import { splitBatch } from '../wire/run-operation.js';
 
 const BYTES = 8 << 20;
 const ID = '7a1e0d3c-8d5b-4a54-9c7f-0f3f5f0e6b11';

@@ -5,8 +5,8 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { dropAndNoteOverdue } from './early-updates.js';
-import { lookUpArriving } from './met-runs.js';
 import { portionsByWaiting } from './waiting-patches.js';
+import { lookUpArriving } from './run-changer.js';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 

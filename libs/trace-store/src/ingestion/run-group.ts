@@ -1,8 +1,16 @@
 import type { Instant } from '#lib/time';
-import { withoutPrice } from '../price/price-run.js';
-import type { TraceTier } from '../retention/trace-tier.js';
+import { withoutPrice } from '../price/run-pricing.js';
+import {
+  COLUMN_LIST,
+  EMPTY_RUN,
+  type RunPayloads,
+  type RunPlace,
+  type RunRow,
+  type RunStatus,
+  type TraceTier,
+} from '../run/stored-run.js';
 import { withOwnUsage } from '../run/own-usage.js';
-import type { RunPayloads, RunPlace, RunRow, RunStatus } from '../run/stored-run.js';
+import { marksOf } from '../run/search-marks.js';
 import { ancestorsIn, buildDottedOrder } from '../wire/dotted-order.js';
 import type { RunChange, RunOperation } from '../wire/run-operation.js';
 
@@ -23,31 +31,12 @@ function newRun(identity: RunIdentity, first: RunChange): RunRow {
   const dottedOrder =
     first.dottedOrder?.text ?? buildDottedOrder(fixed.startTime, fixed.id, first.parentRunId && parentOrder);
   return {
+    ...EMPTY_RUN,
     ...fixed,
-    endTime: undefined,
-    firstTokenTime: undefined,
-    name: '',
-    runType: '',
-    status: 'pending',
     isRoot: first.parentRunId === undefined,
     parentRunId: first.parentRunId,
     parentRunIds: ancestorsIn(dottedOrder),
     dottedOrder,
-    tags: [],
-    threadId: undefined,
-    referenceExampleId: undefined,
-    traceTier: '',
-    totalTokens: undefined,
-    promptTokens: undefined,
-    completionTokens: undefined,
-    totalCost: undefined,
-    promptCost: undefined,
-    completionCost: undefined,
-    priceId: undefined,
-    usageDetails: undefined,
-    model: undefined,
-    modelMember: undefined,
-    provider: undefined,
   };
 }
 
@@ -63,6 +52,18 @@ function statusAfter(row: RunRow, change: RunChange, endTime: Instant | undefine
   return endTime === undefined ? 'pending' : 'success';
 }
 
+/** Columns that a value of an update replaces, each with its value when none is known. */
+const REPLACED = COLUMN_LIST.flatMap(({ property, changes }) =>
+  changes === 'replace'
+    ? [{ property: property as keyof RunRow & keyof RunChange, empty: EMPTY_RUN[property] }]
+    : [],
+);
+
+/** True when a value is the one that columns have for an unknown one. */
+function isUnknown(value: unknown, empty: unknown): boolean {
+  return value === empty || (Array.isArray(value) && value.length === 0);
+}
+
 /**
  * The run after one more change. An update overrides existing values; a create that comes late (after its
  * update, or again) only fills missing ones. So an update that overtook its create is not undone by it.
@@ -74,17 +75,8 @@ function mergeRun(row: RunRow, change: RunChange): RunRow {
   }
   const { usage } = change;
   const model = pick(modelOf(row), change.model);
-  const endTime = pick(row.endTime, change.endTime);
-  return withOwnUsage({
+  const merged: { -readonly [Name in keyof RunRow]: unknown } = {
     ...row,
-    endTime,
-    firstTokenTime: pick(row.firstTokenTime, change.firstTokenTime),
-    name: pick(row.name, change.name, row.name === ''),
-    runType: pick(row.runType, change.runType, row.runType === ''),
-    status: statusAfter(row, change, endTime),
-    tags: pick(row.tags, change.tags, row.tags.length === 0),
-    threadId: pick(row.threadId, change.threadId),
-    referenceExampleId: pick(row.referenceExampleId, change.referenceExampleId),
     // a trace is upgraded, never the other way round: else a sender could shorten how long it is kept
     traceTier:
       row.traceTier === 'longlived'
@@ -99,8 +91,13 @@ function mergeRun(row: RunRow, change: RunChange): RunRow {
     usageDetails: pick(row.usageDetails, usage?.details),
     model: model?.model,
     modelMember: model?.member,
-    provider: pick(row.provider, change.provider),
-  });
+  };
+  for (const { property, empty } of REPLACED) {
+    const next = change[property];
+    if (next !== undefined && (wins || isUnknown(row[property], empty))) merged[property] = next;
+  }
+  merged.status = statusAfter(row, change, merged.endTime as RunRow['endTime']);
+  return withOwnUsage(merged as RunRow);
 }
 
 /**
@@ -209,7 +206,8 @@ export function buildRun(
     row = mergeRun(row, change);
     payloads = mergePayloads(payloads, change);
   }
-  return { row: { ...row, traceTier: row.traceTier || traceTier }, payloads };
+  const searchMarks = row.isRoot ? marksOf(payloads) : undefined;
+  return { row: { ...row, traceTier: row.traceTier || traceTier, searchMarks }, payloads };
 }
 
 /** The run after the group's operations, without costs that are from the price table. */
@@ -222,5 +220,6 @@ export function changeRun(before: RunRow, changes: readonly RunChange[]): RunUpd
     if (change.kind === 'patch') replace = { ...replace, ...change.payloads };
     else fill = { ...change.payloads, ...fill };
   }
-  return { row, replace, fill };
+  const searchMarks = row.isRoot ? marksOf({ ...fill, ...replace }) : undefined;
+  return { row: { ...row, searchMarks }, replace, fill };
 }

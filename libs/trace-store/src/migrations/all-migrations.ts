@@ -18,6 +18,7 @@ import {
   exampleAttachments,
   examplePayloads,
   listedVersions,
+  sourceArchives,
 } from './dataset-tables.js';
 import {
   erasureClaims,
@@ -42,11 +43,11 @@ import {
   feedbackTokens,
   signedFeedbackTokens,
 } from './feedback-tables.js';
+import { icebergTables, lakeTables } from './lake-tables.js';
 import { modelPrices, priceApplications, runPrices } from './price-tables.js';
 import { promptTables } from './prompt-tables.js';
-import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
+import { payloadPairs, runIndexes, runKeysByTime, runSearch, searchMarks } from './run-search.js';
 import { runStatistics, runStatisticsFilling, traceTotals, traceTotalsFilling } from './run-statistics.js';
-import { sourceArchives } from './source-archives.js';
 
 /**
  * All migrations in order; numbers without gaps. Tables of the control side are TypeORM's: a step of this
@@ -106,5 +107,8 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     agedFences,
     sourceArchives,
     promptTables,
+    lakeTables,
+    icebergTables,
+    searchMarks,
   ];
 }

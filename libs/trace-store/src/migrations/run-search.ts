@@ -70,6 +70,13 @@ END $$;
 `,
 };
 
+/** Null for runs that were stored before, and for those that stood for no root when they were stored. */
+export const searchMarks: Migration = {
+  version: 54,
+  name: 'marks of texts in roots',
+  sql: 'ALTER TABLE runs ADD search_marks bit(4096)',
+};
+
 /** Each has a query in `run-indexes.spec.ts` that needs it. */
 const INDEXES: readonly PartitionedIndex[] = [
   { name: 'runs_trace', table: 'runs', on: '(tenant_id, trace_id)' },

@@ -1,6 +1,6 @@
 import type { Migration } from '#lib/postgres';
-import { fillTotals } from '../run/fill-totals.js';
-import { fillStatistics } from '../statistics/fill-statistics.js';
+import { fillTotals } from '../run/trace-totals.js';
+import { fillStatistics } from '../statistics/fold-statistics.js';
 
 /** Tokens and costs of the calls of each trace, by project. */
 export const traceTotals: Migration = {

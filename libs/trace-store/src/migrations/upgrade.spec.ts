@@ -4,8 +4,8 @@ import { migrate, openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { parseInstant, systemClock } from '#lib/time';
-import { ControlTables } from '../control/control-tables.js';
 import { loadControlSchema } from '../control-schema.js';
+import { ControlTables } from '../control/control-tables.js';
 import { openTraceStore } from '../index.js';
 import { allMigrations } from './all-migrations.js';
 

@@ -87,6 +87,13 @@ describe('a move of traces', () => {
       `INSERT INTO attachment_objects (tenant_id, id, sha256, size, state) VALUES ($1, $2, '', 1, 'stored')`,
       [TENANT, randomUUID()],
     );
+    await client.query(
+      `WITH day AS (INSERT INTO lake_days (tenant_id, project_id, day, tier, seen)
+        VALUES ($1, $2, '2026-11-20', 'longlived', pg_current_snapshot()))
+      INSERT INTO lake_segments (tenant_id, project_id, day, tier, generation, id, key, state)
+      VALUES ($1, $2, '2026-11-20', 'longlived', 1, $2, 'lake/file.parquet', 'sealed')`,
+      [TENANT, randomUUID()],
+    );
   });
 
   it('copies every row with its ids, there and back', async () => {
@@ -96,7 +103,7 @@ describe('a move of traces', () => {
     expect(filled.length).toBeGreaterThan(10);
     const moved = await moveTraces({ from: source.uri, to: target.uri, log });
     const tenants = [TENANT, OTHER].toSorted();
-    expect(moved).toEqual({ rows: filled.flat().length, tenants, attachments: 1 });
+    expect(moved).toEqual({ rows: filled.flat().length, tenants, attachments: 1, segments: 1 });
     expect(await contents(target.client)).toEqual(before);
     await moveTraces({ from: target.uri, to: back.uri, log });
     expect(await contents(back.client)).toEqual(before);

@@ -37,7 +37,7 @@ const LEFT: ReadonlySet<string> = new Set([
  * Columns that the other database must fill by itself: marks of changes are its own transactions, and numbers of rows
  * its own sequences.
  */
-const OWN_COLUMNS: ReadonlySet<string> = new Set(['changed_in']);
+const OWN_COLUMNS: ReadonlySet<string> = new Set(['changed_in', 'seen']);
 
 const TABLES = `SELECT c.relname AS name,
     array_agg(a.attname::text ORDER BY a.attnum)
@@ -109,6 +109,8 @@ export interface Moved {
   readonly tenants: readonly string[];
   /** Objects of attachments that rows name; their bytes are not in the database. */
   readonly attachments: number;
+  /** Objects of sealed days; runs have no payloads without them. */
+  readonly segments: number;
 }
 
 /**
@@ -141,10 +143,11 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
             total += copied;
             moved?.(name, copied);
           }
-          const attachments = await countAttachments(reading);
+          const attachments = await countRows(reading, 'attachment_objects');
+          const segments = await countRows(reading, 'lake_segments');
           // one that was started meanwhile: nothing is committed yet
           for (const end of [source, target]) await requireNoApi(end);
-          return { rows: total, tenants, attachments };
+          return { rows: total, tenants, attachments, segments };
         });
       },
       // one moment of the whole database
@@ -229,9 +232,7 @@ async function makeRoomForSigningKeys(target: Queryable): Promise<void> {
   );
 }
 
-async function countAttachments(source: Queryable): Promise<number> {
-  const { rows } = await source.query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM attachment_objects',
-  );
+async function countRows(source: Queryable, table: 'attachment_objects' | 'lake_segments'): Promise<number> {
+  const { rows } = await source.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`);
   return rows[0]?.count ?? 0;
 }

@@ -126,29 +126,3 @@ export interface ModelPrice extends NewModelPrice {
   readonly createdAt: Instant | undefined;
   readonly updatedAt: Instant | undefined;
 }
-
-/** Prices of models, of one tenant at a time. */
-export interface ModelPrices {
-  /** Own rows, newest first, then those of the platform. */
-  list(tenantId: string): Promise<readonly ModelPrice[]>;
-  /** @throws PublicError conflict when an equal row exists or there are too many, invalid (the pattern) */
-  create(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
-  /**
-   * Replaces the own price of this name, provider and start, or adds it.
-   * @throws PublicError conflict if several have them or there are too many, invalid (the pattern)
-   */
-  put(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
-  /**
-   * Replaces a row; for one of the platform the workspace then has its own version.
-   * @returns undefined when it does not exist
-   * @throws PublicError conflict, invalid (the pattern)
-   */
-  replace(tenantId: string, id: string, price: NewModelPrice): Promise<ModelPrice | undefined>;
-  /**
-   * Enables or disables a row; an enabled one of the platform is as it was shipped.
-   * @returns undefined when it does not exist
-   */
-  setDisabled(tenantId: string, id: string, isDisabled: boolean): Promise<ModelPrice | undefined>;
-  /** Deletes a row; one of the platform is disabled instead. @returns undefined when it does not exist */
-  remove(tenantId: string, id: string): Promise<'deleted' | 'disabled' | undefined>;
-}

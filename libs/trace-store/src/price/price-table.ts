@@ -3,13 +3,7 @@ import { PublicError } from '#lib/errors';
 import { parseJson } from '#lib/json';
 import { inTransaction, type Connection, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import {
-  type ModelPrice,
-  type ModelPrices,
-  type NewModelPrice,
-  PRICE_LIMITS,
-  type PriceDetails,
-} from './model-price.js';
+import { type ModelPrice, type NewModelPrice, PRICE_LIMITS, type PriceDetails } from './model-price.js';
 import { tryPattern } from './price-book.js';
 
 /** Any number that no other lock of this database begins with. */
@@ -80,10 +74,11 @@ export async function pricesOf(
 }
 
 /**
+ * Prices of models, of one tenant at a time.
  * The table `model_prices`. It has no rows of the platform, except for the versions that workspaces made of
  * them.
  */
-export class PriceTable implements ModelPrices {
+export class PriceTable {
   readonly #shipped: ReadonlyMap<string, ModelPrice>;
 
   /** @param changed called with the tenant after its prices may be others */
@@ -95,14 +90,20 @@ export class PriceTable implements ModelPrices {
     this.#shipped = new Map(shipped.map((price) => [price.id, price]));
   }
 
+  /** Own rows, newest first, then those of the platform. */
   list(tenantId: string): Promise<readonly ModelPrice[]> {
     return pricesOf(this.pool, tenantId, [...this.#shipped.values()]);
   }
 
+  /** @throws PublicError conflict when an equal row exists or there are too many, invalid (the pattern) */
   create(tenantId: string, price: NewModelPrice): Promise<ModelPrice> {
     return this.#write(tenantId, price, () => randomUUID());
   }
 
+  /**
+   * Replaces the own price of this name, provider and start, or adds it.
+   * @throws PublicError conflict if several have them or there are too many, invalid (the pattern)
+   */
   put(tenantId: string, price: NewModelPrice): Promise<ModelPrice> {
     return this.#write(tenantId, price, (own) => {
       const named = own.filter((one) => isNamed(one, price));
@@ -115,12 +116,21 @@ export class PriceTable implements ModelPrices {
     });
   }
 
+  /**
+   * Replaces a row; for one of the platform the workspace then has its own version.
+   * @returns undefined when it does not exist
+   * @throws PublicError conflict, invalid (the pattern)
+   */
   async replace(tenantId: string, id: string, price: NewModelPrice): Promise<ModelPrice | undefined> {
     return this.#write(tenantId, price, (own) =>
       this.#shipped.has(id) || own.some((one) => one.id === id) ? id : undefined,
     );
   }
 
+  /**
+   * Enables or disables a row; an enabled one of the platform is as it was shipped.
+   * @returns undefined when it does not exist
+   */
   async setDisabled(tenantId: string, id: string, isDisabled: boolean): Promise<ModelPrice | undefined> {
     const found = (await this.list(tenantId)).find((one) => one.id === id);
     if (!found || found.isDisabled === isDisabled) return found;
@@ -132,6 +142,7 @@ export class PriceTable implements ModelPrices {
     return { ...found, isOwn: true, isDisabled };
   }
 
+  /** Deletes a row; one of the platform is disabled instead. @returns undefined when it does not exist */
   async remove(tenantId: string, id: string): Promise<'deleted' | 'disabled' | undefined> {
     if (this.#shipped.has(id)) return (await this.setDisabled(tenantId, id, true)) && 'disabled';
     return (await this.#delete(tenantId, id)) ? 'deleted' : undefined;
@@ -183,6 +194,8 @@ export class PriceTable implements ModelPrices {
     return result;
   }
 }
+
+export type ModelPrices = Pick<PriceTable, keyof PriceTable>;
 
 function isNamed(one: NewModelPrice, { name, provider, startTime }: NewModelPrice): boolean {
   return one.name === name && one.provider === provider && one.startTime === startTime;

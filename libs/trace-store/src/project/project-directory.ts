@@ -13,14 +13,12 @@ type ProjectSource = Pick<ProjectTable, 'ensure' | 'ensureAll' | 'find' | 'findA
 
 /** Remembers which project a name or id means, so that a batch of runs costs no query for it. */
 export class ProjectDirectory {
-  readonly #projects: ProjectSource;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #known = new Map<string, { readonly id: string; readonly untilMs: number }>();
 
-  constructor(projects: ProjectSource, clock: Pick<Clock, 'monotonicMs'>) {
-    this.#projects = projects;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly projects: ProjectSource,
+    private readonly clock: Pick<Clock, 'monotonicMs'>,
+  ) {}
 
   /**
    * The project's id. A name that does not exist yet creates a project.
@@ -31,8 +29,8 @@ export class ProjectDirectory {
     if (known !== undefined) return known;
     const project =
       reference.kind === 'name'
-        ? await this.#projects.ensure(tenantId, reference.name)
-        : await this.#projects.find(tenantId, reference);
+        ? await this.projects.ensure(tenantId, reference.name)
+        : await this.projects.find(tenantId, reference);
     return project && this.#remember(tenantId, reference, project.id);
   }
 
@@ -51,7 +49,7 @@ export class ProjectDirectory {
       if (known !== undefined) found.set(key, known);
     }
     const unknown = [...wanted].filter(([key]) => !found.has(key)).map(([, reference]) => reference);
-    for (const { id, name } of await this.#projects.findAll(tenantId, unknown))
+    for (const { id, name } of await this.projects.findAll(tenantId, unknown))
       for (const reference of [{ kind: 'id', id } as const, { kind: 'name', name } as const])
         if (wanted.has(keyOf(tenantId, reference)))
           found.set(keyOf(tenantId, reference), this.#remember(tenantId, reference, id));
@@ -71,14 +69,14 @@ export class ProjectDirectory {
     if (missing.length === 0) return;
     const add = (name: string, project: string | TooManyProjectsError): unknown =>
       found.set(keyOf(tenantId, { kind: 'name', name }), project);
-    const made = await this.#projects.ensureAll(tenantId, missing);
+    const made = await this.projects.ensureAll(tenantId, missing);
     for (const { id, name } of made) add(name, this.#remember(tenantId, { kind: 'name', name }, id));
     const known = new Set(made.map(({ name }) => name));
     let full: TooManyProjectsError | undefined;
     for (const name of missing.filter((one) => !known.has(one)))
       try {
         const one: string | TooManyProjectsError =
-          full?.of(name) ?? (await this.#projects.ensure(tenantId, name)).id;
+          full?.of(name) ?? (await this.projects.ensure(tenantId, name)).id;
         add(name, one);
       } catch (error) {
         if (!(error instanceof TooManyProjectsError)) throw error;
@@ -89,12 +87,12 @@ export class ProjectDirectory {
 
   #recall(key: string): string | undefined {
     const known = this.#known.get(key);
-    return known && known.untilMs > this.#clock.monotonicMs() ? known.id : undefined;
+    return known && known.untilMs > this.clock.monotonicMs() ? known.id : undefined;
   }
 
   #remember(tenantId: string, reference: ProjectReference, id: string): string {
     if (this.#known.size >= MAX_KNOWN) this.forget();
-    const untilMs = this.#clock.monotonicMs() + KNOWN_FOR_MS;
+    const untilMs = this.clock.monotonicMs() + KNOWN_FOR_MS;
     this.#known.set(keyOf(tenantId, reference), { id, untilMs });
     return id;
   }

@@ -11,7 +11,6 @@ import {
   type Project,
   type ProjectDetails,
   type ProjectReference,
-  type Projects,
   type ProjectSearch,
   TooManyProjectsError,
 } from './project.js';
@@ -67,7 +66,8 @@ export interface ProjectObserver {
   deleted(): void;
 }
 
-export class ProjectTable implements Projects {
+/** Tracing projects of one tenant at a time. */
+export class ProjectTable {
   readonly #tables: ControlTables;
   readonly #db: Queryable;
   readonly #max: number;
@@ -87,6 +87,10 @@ export class ProjectTable implements Projects {
     this.#observer = observer ?? { changed: () => undefined, deleted: () => undefined };
   }
 
+  /**
+   * The project of this name, made when it is missing. Safe in any number of processes at once.
+   * @throws PublicError not_found for a dataset that does not exist
+   */
   async ensure(tenantId: string, name: string, options: NewProjectDetails = {}): Promise<Project> {
     const repository = await this.#repository();
     // Looked up first: an INSERT that conflicts writes to the table all the same. The loop ends: after a conflict the row
@@ -102,6 +106,10 @@ export class ProjectTable implements Projects {
     );
   }
 
+  /**
+   * @returns the updated project; undefined when no project has this id
+   * @throws PublicError conflict when another project has the name
+   */
   async update(
     tenantId: string,
     id: string,
@@ -124,6 +132,7 @@ export class ProjectTable implements Projects {
     return this.find(tenantId, { id });
   }
 
+  /** Finds a project by id or by exact name; undefined also for another tenant's. */
   async find(
     tenantId: string,
     by: { readonly id: string } | { readonly name: string },
@@ -158,6 +167,7 @@ export class ProjectTable implements Projects {
     );
   }
 
+  /** Existing projects among these, in no order; only their ids and names. */
   async findAll(
     tenantId: string,
     references: readonly ProjectReference[],
@@ -173,6 +183,7 @@ export class ProjectTable implements Projects {
       .getMany();
   }
 
+  /** Newest first. */
   async list(tenantId: string, options: ProjectSearch = {}): Promise<readonly Project[]> {
     const { name, nameContains, ids, metadata, limit = 100, offset = 0 } = options;
     const { referenceDatasetIds: datasetIds, isExperiment } = options;
@@ -198,6 +209,10 @@ export class ProjectTable implements Projects {
     return matching;
   }
 
+  /**
+   * Deletes the project: from then on it and its runs are not found, and its name is free. Their rows are
+   * removed afterwards, by this process and by `tidy()` of any. False when it did not exist.
+   */
   async delete(tenantId: string, id: string): Promise<boolean> {
     const isDeleted = isUuid(id) && (await recordDeletion(this.#db, tenantId, id));
     if (isDeleted) this.#observer.changed();
@@ -205,6 +220,10 @@ export class ProjectTable implements Projects {
     return isDeleted;
   }
 
+  /**
+   * Time at which the project of this id was deleted; undefined when that is more than a month ago, or never
+   * happened.
+   */
   async deletedAt(tenantId: string, id: string): Promise<Date | undefined> {
     return isUuid(id) ? findDeletion(this.#db, tenantId, id) : undefined;
   }
@@ -247,6 +266,8 @@ export class ProjectTable implements Projects {
     return this.#tables.repository(ProjectEntity);
   }
 }
+
+export type Projects = Pick<ProjectTable, keyof ProjectTable>;
 
 /** The dataset's row is locked: it is not deleted before the experiment is there. @throws PublicError not_found */
 async function numberExperiment(

@@ -4,13 +4,13 @@ import { type Connection, type Pool, type Queryable, textTypes } from '#lib/post
 import { parseInstant } from '#lib/time';
 import {
   type CommitTag,
+  findPrompt,
   type NewCommit,
   type Prompt,
   PROMPT_LIMITS,
   type PromptCommit,
-  type PromptCommits,
-} from './prompt.js';
-import { findPrompt, withPrompts } from './prompt-table.js';
+  withPrompts,
+} from './prompt-table.js';
 
 type Row = Readonly<Record<string, string | null>>;
 type FullCommit = PromptCommit & { readonly manifest: string };
@@ -45,10 +45,18 @@ function parseTag(row: Row): CommitTag {
   };
 }
 
-/** The tables `prompt_commits` and `prompt_commit_tags`. */
-export class PromptCommitTable implements PromptCommits {
+/**
+ * Versions of prompts, of one tenant at a time. `undefined` answers: there is no such prompt.
+ * The tables `prompt_commits` and `prompt_commit_tags`.
+ */
+export class PromptCommitTable {
   constructor(private readonly pool: Pool) {}
 
+  /**
+   * Adds a version.
+   * @throws PublicError conflict when its parent has the same manifest already; not_found for its parent;
+   * forbidden beyond a limit
+   */
   async create(tenantId: string, name: string, commit: NewCommit): Promise<PromptCommit | undefined> {
     return withPrompts(this.pool, tenantId, async (db) => {
       const prompt = await findPrompt(db, tenantId, name);
@@ -56,16 +64,26 @@ export class PromptCommitTable implements PromptCommits {
     });
   }
 
+  /**
+   * @param which `latest`, a tag, a hash, or how a hash begins
+   * @returns undefined also when there is no such commit
+   * @throws PublicError conflict when several hashes begin so
+   */
   async find(tenantId: string, name: string, which: string): Promise<FullCommit | undefined> {
     const prompt = await findPrompt(this.pool, tenantId, name);
     return prompt && findCommit(this.pool, prompt, which, true);
   }
 
+  /** Newest first. @param tag only the commit of this tag */
   async list(
     tenantId: string,
     name: string,
-    { tag, limit, offset }: Parameters<PromptCommits['list']>[2],
-  ): ReturnType<PromptCommits['list']> {
+    {
+      tag,
+      limit,
+      offset,
+    }: { readonly tag?: string | undefined; readonly limit: number; readonly offset: number },
+  ): Promise<{ readonly commits: readonly PromptCommit[]; readonly total: number } | undefined> {
     const prompt = await findPrompt(this.pool, tenantId, name);
     if (!prompt) return undefined;
     const tagged = `($3::text IS NULL OR c.number = (SELECT t.number FROM prompt_commit_tags t
@@ -80,6 +98,10 @@ export class PromptCommitTable implements PromptCommits {
     return { commits: rows.map(parse), total: tag === undefined ? prompt.commits : Number(isTagged) };
   }
 
+  /**
+   * Gives a commit a tag, or moves it there.
+   * @throws PublicError not_found for the commit, forbidden beyond the limit
+   */
   async tag(tenantId: string, name: string, tag: string, commitId: string): Promise<CommitTag | undefined> {
     return withPrompts(this.pool, tenantId, async (db) => {
       const prompt = await findPrompt(db, tenantId, name);
@@ -106,6 +128,7 @@ export class PromptCommitTable implements PromptCommits {
     return prompt && tagsOf(this.pool, prompt);
   }
 
+  /** @returns false when there was none */
   async untag(tenantId: string, name: string, tag: string): Promise<boolean> {
     const { rowCount } = await this.pool.query(
       `DELETE FROM prompt_commit_tags WHERE tenant_id = $1 AND name = $3
@@ -115,6 +138,8 @@ export class PromptCommitTable implements PromptCommits {
     return rowCount === 1;
   }
 }
+
+export type PromptCommits = Pick<PromptCommitTable, keyof PromptCommitTable>;
 
 async function tagsOf(db: Queryable, { tenantId, id }: Prompt): Promise<readonly CommitTag[]> {
   const { rows } = await db.query<Row>({

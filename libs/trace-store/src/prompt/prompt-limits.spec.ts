@@ -4,9 +4,8 @@ import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { prepareStore } from '../../testdata/test-trace-store.js';
-import { PROMPT_LIMITS } from './prompt.js';
+import { PROMPT_LIMITS, PromptTable } from './prompt-table.js';
 import { PromptCommitTable } from './prompt-commit-table.js';
-import { PromptTable } from './prompt-table.js';
 
 const DETAILS = { description: '', readme: '', tags: [], isArchived: false };
 

@@ -1,8 +1,87 @@
 import { randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, type Queryable, textTypes } from '#lib/postgres';
-import { parseInstant } from '#lib/time';
-import { type Prompt, PROMPT_LIMITS, type PromptDetails, type Prompts, type PromptSearch } from './prompt.js';
+import { type Instant, parseInstant } from '#lib/time';
+
+/** Limits of prompts. */
+export const PROMPT_LIMITS = {
+  /** Prompts of a workspace. */
+  prompts: 1_000,
+  /** Commits of a prompt. */
+  commits: 10_000,
+  /** Tags of the commits of a prompt. */
+  commitTags: 100,
+  /** Bytes of the JSON text of a manifest. */
+  manifestBytes: 524_288,
+  /** Bytes of all manifests of a workspace. */
+  bytes: 268_435_456,
+} as const;
+
+/** Members of a prompt that its owner chooses. */
+interface PromptDetails {
+  readonly description: string;
+  readonly readme: string;
+  readonly tags: readonly string[];
+  readonly isArchived: boolean;
+}
+
+/** A named prompt; its text is in its commits. */
+export interface Prompt extends PromptDetails {
+  readonly tenantId: string;
+  readonly id: string;
+  readonly name: string;
+  readonly isLiked: boolean;
+  readonly commits: number;
+  /** Hash of the newest commit. */
+  readonly lastHash: string | undefined;
+  /** Names of the tags of its commits. */
+  readonly commitTags: readonly string[];
+  readonly createdAt: Instant;
+  /** When its details changed or a commit was added. */
+  readonly updatedAt: Instant;
+}
+
+interface PromptSearch {
+  /** Part of the name, the description or the readme, in any case. */
+  readonly text?: string | undefined;
+  /** True when the name must begin with the text. */
+  readonly isPrefix?: boolean | undefined;
+  readonly tags?: readonly string[] | undefined;
+  readonly isArchived?: boolean | undefined;
+  readonly hasCommits?: boolean | undefined;
+  readonly order: 'updated' | 'liked';
+  readonly direction: 'asc' | 'desc';
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A version of a prompt without its manifest. */
+export interface PromptCommit {
+  readonly id: string;
+  readonly promptId: string;
+  readonly hash: string;
+  readonly parentId: string | undefined;
+  readonly parentHash: string | undefined;
+  readonly description: string | undefined;
+  readonly createdAt: Instant;
+}
+
+export interface NewCommit {
+  /** JSON text of an object. */
+  readonly manifest: string;
+  /** Hash of the commit that it follows, or how it begins; the newest one when undefined. */
+  readonly parent?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+/** A name of one commit, which may move to another. */
+export interface CommitTag {
+  readonly name: string;
+  readonly commitId: string;
+  readonly commitHash: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+}
 
 /** Any number that no other lock of this database begins with. */
 const LOCK = 7_214_023;
@@ -55,10 +134,14 @@ export async function withPrompts<T>(
   });
 }
 
-/** The table `prompts`. */
-export class PromptTable implements Prompts {
+/**
+ * Prompts, of one tenant at a time; each is found by its name. `undefined` answers: there is no such prompt.
+ * The table `prompts`.
+ */
+export class PromptTable {
   constructor(private readonly pool: Pool) {}
 
+  /** @throws PublicError conflict when the name is taken, forbidden beyond the limit */
   async create(tenantId: string, name: string, details: PromptDetails): Promise<Prompt> {
     const { description, readme, tags, isArchived } = details;
     return withPrompts(this.pool, tenantId, async (db) => {
@@ -86,7 +169,10 @@ export class PromptTable implements Prompts {
     return findPrompt(this.pool, tenantId, name);
   }
 
-  async list(tenantId: string, search: PromptSearch): ReturnType<Prompts['list']> {
+  async list(
+    tenantId: string,
+    search: PromptSearch,
+  ): Promise<{ readonly prompts: readonly Prompt[]; readonly total: number }> {
     const { text, isPrefix = false, tags, isArchived, hasCommits } = search;
     const where = `p.tenant_id = $1
       AND ($2::text IS NULL OR CASE WHEN $3 THEN starts_with(lower(p.name), lower($2))
@@ -107,10 +193,16 @@ export class PromptTable implements Prompts {
     return { prompts: rows.map(parse), total: Number(counted[0]?.total ?? 0) };
   }
 
+  /** Undefined members stay as they are. */
   async update(
     tenantId: string,
     name: string,
-    { description, readme, tags, isArchived }: Parameters<Prompts['update']>[2],
+    {
+      description,
+      readme,
+      tags,
+      isArchived,
+    }: { readonly [K in keyof PromptDetails]?: PromptDetails[K] | undefined },
   ): Promise<Prompt | undefined> {
     await this.pool.query(
       `UPDATE prompts SET description = coalesce($3, description), readme = coalesce($4, readme),
@@ -130,6 +222,7 @@ export class PromptTable implements Prompts {
     return this.find(tenantId, name);
   }
 
+  /** Deletes it with its commits and tags. @returns false when there was none */
   async delete(tenantId: string, name: string): Promise<boolean> {
     const { rowCount } = await this.pool.query('DELETE FROM prompts WHERE tenant_id = $1 AND name = $2', [
       tenantId,
@@ -138,6 +231,8 @@ export class PromptTable implements Prompts {
     return rowCount === 1;
   }
 }
+
+export type Prompts = Pick<PromptTable, keyof PromptTable>;
 
 /** The prompt of this name. */
 export async function findPrompt(db: Queryable, tenantId: string, name: string): Promise<Prompt | undefined> {

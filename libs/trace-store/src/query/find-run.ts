@@ -11,14 +11,13 @@ import {
 import { isUuid } from '#lib/resources';
 import { formatInstant, type Instant } from '#lib/time';
 import { feedbackStats } from '../feedback/feedback-stats.js';
-import { FENCE } from '../filter/payload-sql.js';
+import { FENCE } from '../filter/filter-sql.js';
 import { databaseNow } from '../limited-read.js';
 import { isCall, isSummedCall, isSummedCallSql } from '../run/own-usage.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, findRoots } from '../run/run-keys.js';
-import { selectRuns } from '../run/run-table.js';
+import { LATEST_END_HOURS, LONGEST_RUN_HOURS, selectRuns } from '../run/run-table.js';
 import type { RunChildren, RunRow, StoredRun } from '../run/stored-run.js';
-import { LATEST_END_HOURS, LONGEST_RUN_HOURS } from '../run/shown-status.js';
 import { type TotalsRow, usageOf, withTraceTotals } from '../run/trace-totals.js';
 import type { RunOptions } from '../trace-store.js';
 import { type KeyTimes, timesOfTraces } from './run-search.js';

@@ -1,12 +1,28 @@
+import type { Filter } from '#lib/filter-language';
+import { type ByteRange, eachMember, type JsonWalk } from '#lib/json';
 import type { Queryable } from '#lib/postgres';
-import { formatInstant, type Instant } from '#lib/time';
-import type { RunFilters } from '../filter/filter-sql.js';
-import type { SqlValues } from '../filter/sql-values.js';
+import { type Clock, formatInstant, type Instant } from '#lib/time';
+import type { SqlValues } from '../filter/filter-sql.js';
+import type { RunFilters } from '../filter/payload-filters.js';
+import type { MarkedRun } from '../run/run-table.js';
+import { marksSql } from '../run/search-marks.js';
 import type { PayloadField, StoredRun } from '../run/stored-run.js';
+
+/** The member `metadata` of a stored `extra`, as its bytes; of several the last, as parsers take it. */
+export function* metadataOf(extra: Buffer): JsonWalk<Buffer | undefined> {
+  if (extra[0] !== '{'.charCodeAt(0)) return undefined;
+  let found: ByteRange | undefined;
+  yield* eachMember(extra, 0, (name, range) => {
+    if (name === 'metadata') found = range;
+  });
+  return found && extra.subarray(found.start, found.end);
+}
 
 /** Values of a statement, each with its parameter. */
 export class Parameters implements SqlValues {
   readonly values: unknown[] = [];
+
+  constructor(readonly readsSealed = false) {}
 
   bind(type: string, value: string): string {
     return `${this.add(value)}::${type}`;
@@ -19,7 +35,7 @@ export class Parameters implements SqlValues {
 
 /** Conditions of a search on a row of `runs` named `r`, without its projects, ids and filters. */
 export function runConditions(search: RunSearch, parameters: Parameters): string[] {
-  const { parentRunId, referenceExampleIds, threadId, isRoot, runType, hasError } = search;
+  const { parentRunId, referenceExampleIds, threadId, isRoot, runType, hasError, marks } = search;
   const all: string[] = [];
   if (parentRunId !== undefined) all.push(`r.parent_run_id = ${parameters.add(parentRunId)}::uuid`);
   if (referenceExampleIds)
@@ -28,6 +44,13 @@ export function runConditions(search: RunSearch, parameters: Parameters): string
   if (isRoot !== undefined) all.push(isRoot ? 'r.is_root' : 'NOT r.is_root');
   if (runType !== undefined) all.push(`r.run_type = ${parameters.add(runType)}`);
   if (hasError !== undefined) all.push(hasError ? 'r.is_failed' : 'NOT r.is_failed');
+  if (marks) {
+    const have = marksSql(
+      'r',
+      marks.bits.map((bit) => parameters.add(bit)),
+    );
+    all.push(marks.part === 'marked' ? have : `(${have}) IS NOT TRUE`);
+  }
   return [...all, ...timeConditions('r', search, parameters)];
 }
 
@@ -108,12 +131,26 @@ async function timesOf(
   return first && last ? { first, last } : undefined;
 }
 
+/** A search for a text answers roots whose marks have it first, then all other runs; each part in the order of the page. */
+export const SEARCH_PARTS = ['marked', 'rest'] as const;
+export type SearchPart = (typeof SEARCH_PARTS)[number];
+
 /** The last run of a page: the next one begins after it. */
 export interface RunCursor {
   readonly startTime: Instant;
   readonly id: string;
   readonly traceId: string;
+  /** Absent: of a list that has one part only. */
+  readonly part?: SearchPart | undefined;
 }
+
+/** Beginning of the second part of a search. */
+export const START_OF_REST: RunCursor = {
+  startTime: 0n,
+  id: '00000000-0000-0000-0000-000000000000',
+  traceId: '00000000-0000-0000-0000-000000000000',
+  part: 'rest',
+};
 
 /** Conditions on runs; all that are given must hold. */
 export interface RunSearch {
@@ -135,6 +172,8 @@ export interface RunSearch {
   /** They began then or earlier. */
   readonly to?: Instant | undefined;
   readonly filters?: RunFilters | undefined;
+  /** Roots whose marks have all of these bits, or all other runs. */
+  readonly marks?: { readonly bits: readonly number[]; readonly part: SearchPart } | undefined;
 }
 
 export interface RunPageOptions {
@@ -163,4 +202,100 @@ export interface RunPage {
   readonly next: RunCursor | undefined;
   /** Start of the last run that was looked at, where the time of the page was over before it was full. */
   readonly lookedTo?: Instant | undefined;
+}
+
+/** True when a filter reads payloads, which no index serves: such a search goes through runs piece by piece. */
+export function readsPayloads({ filter, traceFilter, treeFilter }: RunFilters = {}): boolean {
+  return [filter, traceFilter, treeFilter].some((one) => one !== undefined && isReading(one));
+}
+
+function isReading(filter: Filter): boolean {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.conditions.some(isReading);
+    case 'not':
+      return isReading(filter.condition);
+    case 'pair':
+      return filter.family === 'input' || filter.family === 'output';
+    case 'search':
+    case 'contains':
+    case 'key':
+      return true;
+    case 'compare':
+      return filter.field === 'error' && filter.values[0] !== null;
+    case 'tag':
+      return false;
+    default:
+      return filter satisfies never;
+  }
+}
+
+/** Runs of the first piece. */
+const FIRST = 500;
+const MOST = 50_000;
+/** A page is answered after this time with what was found: the next one continues. */
+const BUDGET_MS = 2_500;
+/** Time limit of a statement of a walk; a piece that takes longer is made smaller. */
+export const PIECE_MS = 2_000;
+/** Duration of a piece that is neither too short nor too long. */
+const [SHORT_MS, LONG_MS] = [200, 800];
+
+export interface Walk {
+  /** One more than the page has where more were found. */
+  readonly marked: readonly MarkedRun[];
+  /** The last run that was looked at; undefined when all were, or the page is full. */
+  readonly reached: RunCursor | undefined;
+  /** The part of the search that was looked at, where it has two. */
+  readonly part?: SearchPart | undefined;
+}
+
+/** The two questions of a walk, each with a time limit of its own: `PIECE_MS`. */
+export interface WalkReads {
+  /** The run that is so many after the cursor; undefined when there are fewer. */
+  boundary(after: RunCursor | undefined, count: number): Promise<RunCursor | undefined>;
+  /** Matching runs after one cursor up to the other, inclusive. */
+  matches(
+    after: RunCursor | undefined,
+    until: RunCursor | undefined,
+    most: number,
+  ): Promise<readonly MarkedRun[]>;
+  /** True for the error of a question whose time limit was reached. */
+  isTooLong(error: unknown): boolean;
+}
+
+interface WalkOptions {
+  readonly after: RunCursor | undefined;
+  readonly limit: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Runs of the first piece; `Infinity`: all that are left, and pieces where that takes too long. */
+  readonly first?: number | undefined;
+}
+
+/** Looks at pieces of the runs in the order of the page, until that is full or its time is over. */
+export async function walkRuns(reads: WalkReads, options: WalkOptions): Promise<Walk> {
+  const { limit, clock } = options;
+  const begunMs = clock.monotonicMs();
+  const marked: MarkedRun[] = [];
+  let { after } = options;
+  let count = options.first ?? FIRST;
+  for (;;) {
+    const pieceMs = clock.monotonicMs();
+    const until = count === Infinity ? undefined : await reads.boundary(after, count);
+    try {
+      marked.push(...(await reads.matches(after, until, limit - marked.length)));
+    } catch (error) {
+      if (count === 1 || !reads.isTooLong(error)) throw error;
+      if (after && after !== options.after && clock.monotonicMs() - begunMs >= BUDGET_MS)
+        return { marked, reached: after };
+      count = count === Infinity ? MOST : Math.max(1, count >> 3);
+      continue;
+    }
+    if (until === undefined || marked.length > limit) return { marked, reached: undefined };
+    after = until;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - begunMs >= BUDGET_MS) return { marked, reached: after };
+    if (nowMs - pieceMs < SHORT_MS) count = Math.min(MOST, count * 4);
+    else if (nowMs - pieceMs > LONG_MS) count = Math.max(1, count >> 1);
+  }
 }

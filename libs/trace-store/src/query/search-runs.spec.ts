@@ -276,4 +276,120 @@ describe('a search of runs', () => {
       );
     });
   });
+
+  describe('for a text', () => {
+    const tenant = randomUUID();
+    const FAR = 'x'.repeat(3_000);
+    const ids = new Map<string, string>();
+
+    /** Sends a run for each of these, a second apart, and remembers it by its name. */
+    async function send(
+      runs: Readonly<Record<string, { inputs?: string; outputs?: string; below?: string }>>,
+    ) {
+      const post = Object.entries(runs).map(([name, { inputs = '', outputs = '', below }]): RunOperation => {
+        const id = randomUUID();
+        const parent = below === undefined ? undefined : (ids.get(below) ?? '');
+        ids.set(name, id);
+        const second = String(ids.size).padStart(2, '0');
+        const run = {
+          id,
+          trace_id: parent ?? id,
+          parent_run_id: parent,
+          name,
+          run_type: 'chain',
+          session_name: 'texts',
+          start_time: `2026-04-01T10:00:${second}.000000Z`,
+        };
+        const json = (text: string) => Buffer.from(JSON.stringify({ text }));
+        return {
+          run: Buffer.from(JSON.stringify(run)),
+          fields: { inputs: json(inputs), ...(outputs === '' ? {} : { outputs: json(outputs) }) },
+        };
+      });
+      expect((await store.ingest(tenant, { post, patch: [] })).refused).toEqual([]);
+    }
+
+    async function patch(name: string, fields: Readonly<Record<string, string>>): Promise<void> {
+      const run = Buffer.from(JSON.stringify({ id: ids.get(name), trace_id: ids.get(name) }));
+      const payloads = Object.entries(fields).map(([field, text]) => [
+        field,
+        Buffer.from(JSON.stringify({ text })),
+      ]);
+      await store.ingest(tenant, { post: [], patch: [{ run, fields: Object.fromEntries(payloads) }] });
+    }
+
+    async function pagesOf(text: string, page: Partial<RunPageOptions> = {}, search: RunSearch = {}) {
+      const found: string[][] = [];
+      let after: RunCursor | undefined;
+      do {
+        const wanted = { ...search, filters: { filter: parseFilter(`search("${text}")`) } };
+        const read = await store.runs.search(tenant, wanted, { ...PAGE, ...page, after });
+        found.push(read.runs.map(({ row }) => row.name));
+        after = read.next;
+      } while (after);
+      return found;
+    }
+
+    beforeAll(async () => {
+      await send({
+        early: { inputs: 'a refund, please' },
+        child: { inputs: 'the refund of a child', below: 'early' },
+        far: { inputs: `${FAR} refund` },
+        other: { inputs: 'nothing of it' },
+        late: { inputs: 'nothing yet' },
+        'a refund in a name': { inputs: 'nothing' },
+        shouted: { outputs: 'A REFUND!' },
+      });
+      await patch('late', { outputs: 'your Refund is on its way' });
+    });
+
+    it('answers roots that begin with it at once, then all other runs, each newest first', async () => {
+      expect(await pagesOf('refund')).toEqual([
+        ['shouted', 'late', 'early'],
+        ['a refund in a name', 'far', 'child'],
+      ]);
+      expect(await pagesOf('refund', { order: 'ascending' })).toEqual([
+        ['early', 'late', 'shouted'],
+        ['child', 'far', 'a refund in a name'],
+      ]);
+    });
+
+    it('answers each run once in pages of any size', async () => {
+      for (const limit of [1, 2, 3, 4, 5])
+        expect((await pagesOf('refund', { limit })).flat()).toEqual([
+          'shouted',
+          'late',
+          'early',
+          'a refund in a name',
+          'far',
+          'child',
+        ]);
+    });
+
+    it('looks at all runs where no root begins with it, in the same page', async () => {
+      expect(await pagesOf('of a child')).toEqual([['child']]);
+      expect(await pagesOf('no such text')).toEqual([[]]);
+    });
+
+    it('looks at no root where none is wanted', async () => {
+      expect(await pagesOf('refund', {}, { isRoot: false })).toEqual([['child']]);
+    });
+
+    it('finds a root by a text that replaced another, and no longer by that', async () => {
+      await send({ changing: { inputs: 'the former words' } });
+      await patch('changing', { inputs: 'the later words' });
+      expect((await pagesOf('later words')).flat()).toEqual(['changing']);
+      expect((await pagesOf('former words')).flat()).toEqual([]);
+    });
+
+    it('finds runs that were stored before roots were marked', async () => {
+      const pool = openPool({ uri, applicationName: 'test', log, maxConnections: 1 });
+      await send({ unmarked: { inputs: 'from former times' } });
+      await pool.query('UPDATE runs SET search_marks = NULL WHERE id = $1', [ids.get('unmarked')]);
+      await pool.end();
+      expect(await pagesOf('former times')).toEqual([['unmarked']]);
+      await patch('unmarked', { outputs: 'with an end' });
+      expect((await pagesOf('former times')).flat()).toEqual(['unmarked']);
+    });
+  });
 });

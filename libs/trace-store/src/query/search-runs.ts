@@ -1,27 +1,41 @@
 import { PublicError } from '#lib/errors';
 import { type Connection, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
 import { type Clock, formatInstant, parseInstant } from '#lib/time';
-import { filterSql } from '../filter/filter-sql.js';
+import { filterSql, sealedPlacesSql } from '../filter/filter-sql.js';
+import { lightFilters, payloadsOf } from '../filter/payload-filters.js';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
-import { type MarkedRun, readMarkedRuns, RUN_COLUMNS } from '../run/run-table.js';
+import { type MarkedRun, readMarkedRuns, SELECTED_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
+import { searchedBits } from '../run/search-marks.js';
+import {
+  SEALED_READ,
+  type SealedLoader,
+  type SealedPlaces,
+  TooMuchSealedError,
+} from '../lake/sealed-loader.js';
 import { limitedRead, type ReadLimit } from '../limited-read.js';
 import {
   keyConditions,
   type KeyTimes,
   Parameters,
-  type RunCursor,
+  PIECE_MS,
+  readsPayloads,
   runConditions,
+  type RunCursor,
   type RunPage,
   type RunPageOptions,
   type RunSearch,
+  type SearchPart,
+  START_OF_REST,
   timeConditions,
   timesOfNamed,
+  type Walk,
+  type WalkReads,
+  walkRuns,
   within,
 } from './run-search.js';
 import { withChildren, withInterrupted, withTotals } from './find-run.js';
-import { PIECE_MS, readsPayloads, type Walk, type WalkReads, walkRuns } from './walk-runs.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { findRoots } from '../run/run-keys.js';
 
@@ -44,6 +58,8 @@ export interface SearchOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Runs that a search in payloads looks at first. */
   readonly firstPiece?: number;
+  /** Absent: no day is ever sealed. */
+  readonly sealed?: SealedLoader | undefined;
 }
 
 /**
@@ -57,22 +73,31 @@ export async function searchRuns(
   options: SearchOptions,
 ): Promise<RunPage> {
   const { tenantId, search, page } = request;
+  const sealed = payloadsOf(search.filters).length > 0 ? options.sealed : undefined;
   const isWalk =
-    readsPayloads(search.filters) &&
+    (readsPayloads(search.filters) || sealed !== undefined) &&
     !search.ids &&
     search.traceId === undefined &&
     search.parentRunId === undefined;
   const walk = isWalk ? await walkOf(pool, request, options) : undefined;
-  const found = await limitedRead(pool, (db) => readPage(db, payloads, request, walk), LIMIT);
+  const finding = walk ? { walk } : { sealed };
+  const limit = finding.sealed ? { ...LIMIT, ...SEALED_READ } : LIMIT;
+  const found = await limitedRead(pool, (db) => readPage(db, payloads, request, finding), limit);
   if (!page.children) return found;
   return { ...found, runs: await withChildren(pool, tenantId, found.runs, page.hold) };
+}
+
+/** The runs of a page where a walk has found them; else how payloads are brought to the statement that finds them. */
+interface Finding {
+  readonly walk?: Walk;
+  readonly sealed?: SealedLoader | undefined;
 }
 
 async function readPage(
   db: Connection,
   payloads: Pick<PayloadStore, 'look' | 'getSome'>,
   asked: SearchRequest,
-  walk: Walk | undefined,
+  { walk, sealed }: Finding,
 ): Promise<RunPage> {
   const { tenantId, page } = asked;
   const search = await withRootsOf(db, asked);
@@ -80,7 +105,7 @@ async function readPage(
   const isNamed = search.ids !== undefined || search.traceId !== undefined;
   const times = isNamed ? await timesOfNamed(db, tenantId, search) : undefined;
   if (isNamed && !times) return { runs: [], next: undefined };
-  const marked = walk?.marked ?? (await findRuns(db, request, { times })); // one more than the page has
+  const marked = walk?.marked ?? (await findRuns(db, request, { times }, sealed)); // one more than the page has
   const rows = marked.slice(0, page.limit).map(({ row }) => row);
   const seen = await payloads.look(db, rows, page.fields, Math.min(page.maxBytes, MOST_AT_ONCE));
   const withFeedback = marked.slice(0, page.limit).some(({ isMarked }) => isMarked);
@@ -99,7 +124,9 @@ async function readPage(
     payloads: seen[at]?.payloads ?? read.get(row) ?? {},
     feedbackStats: stats.get(at) ?? undefined,
   }));
-  if (count < marked.length) return { runs, next: cursorOf(own.at(-1)) };
+  const part = walk?.part;
+  if (count < marked.length) return { runs, next: cursorOf(own.at(-1), part) };
+  if (part === 'marked') return { runs, next: walk?.reached ?? START_OF_REST };
   return { runs, next: walk?.reached, lookedTo: walk?.reached?.startTime };
 }
 
@@ -109,26 +136,79 @@ interface Part {
   readonly times?: KeyTimes | undefined;
   /** The last run of the part. */
   readonly until?: RunCursor | undefined;
+  /** One more condition on its runs. */
+  readonly condition?: string;
 }
 
-function findRuns(db: Connection, request: SearchRequest, part: Part): Promise<readonly MarkedRun[]> {
-  const parameters = new Parameters();
+/** @param sealed the transaction is one for it then */
+async function findRuns(
+  db: Connection,
+  request: SearchRequest,
+  part: Part,
+  sealed: SealedLoader | undefined,
+): Promise<readonly MarkedRun[]> {
+  const readsSealed = sealed && (await sealed.prepare(db, sealedPlaces(request, part)));
+  const parameters = new Parameters(readsSealed);
   const text = pageQuery(request, parameters, part);
   return readMarkedRuns(db, text, parameters.values);
 }
 
-/** Matching runs of a search in payloads, as far as the time of a page goes. */
-function walkOf(pool: Pool, request: SearchRequest, { clock, firstPiece }: SearchOptions): Promise<Walk> {
-  const { page } = request;
-  const limit: ReadLimit = { ...LIMIT, limitMs: PIECE_MS };
+/** Sealed runs whose payloads `findRuns` may read. */
+function sealedPlaces({ tenantId, search, page }: SearchRequest, part: Part): SealedPlaces {
+  const { filters = {}, projectIds } = search;
+  const parameters = new Parameters();
+  const light = { ...search, filters: lightFilters(filters) };
+  const all = { ...page, limit: Number.MAX_SAFE_INTEGER - 1, feedback: false };
+  const rowsOf = (columns: string, condition: string): string =>
+    pageQuery({ tenantId, search: light, page: all }, parameters, { ...part, condition }, columns);
+  const text = sealedPlacesSql(filters, rowsOf, parameters);
+  return { tenantId, projectIds, fields: payloadsOf(filters), text, values: parameters.values };
+}
+
+/**
+ * Matching runs of a search in payloads, as far as the time of a page goes: those of its first part at once, which roots
+ * without the marks of the text are no part of, and the others once these are answered.
+ */
+async function walkOf(pool: Pool, request: SearchRequest, options: SearchOptions): Promise<Walk> {
+  const { page, search } = request;
+  const { after } = page;
+  const bits = search.isRoot === false ? [] : searchedBits(search.filters?.filter);
+  if (bits.length === 0 || (after && !after.part)) return walkPart(pool, request, options);
+  if (after?.part !== 'rest') {
+    const marked = {
+      ...request,
+      search: { ...search, isRoot: true, marks: { bits, part: 'marked' } as const },
+    };
+    const walk = await walkPart(pool, marked, { ...options, firstPiece: Infinity });
+    if (walk.marked.length > 0 || walk.reached) return withPart(walk, 'marked');
+  }
+  const rest = {
+    ...request,
+    search: { ...search, marks: { bits, part: 'rest' } as const },
+    page: { ...page, after: after?.part === 'rest' && after.id !== START_OF_REST.id ? after : undefined },
+  };
+  return withPart(await walkPart(pool, rest, options), 'rest');
+}
+
+function withPart(walk: Walk, part: SearchPart): Walk {
+  return { ...walk, part, reached: walk.reached && { ...walk.reached, part } };
+}
+
+function walkPart(pool: Pool, request: SearchRequest, options: SearchOptions): Promise<Walk> {
+  const { clock, firstPiece } = options;
+  const { page, search } = request;
+  const sealed = payloadsOf(search.filters).length > 0 ? options.sealed : undefined;
+  const limit: ReadLimit = { ...LIMIT, limitMs: PIECE_MS, ...(sealed ? SEALED_READ : {}) };
   const reads: WalkReads = {
     boundary: (after, count) =>
       limitedRead(pool, (db) => findBoundary(db, { ...request, page: { ...page, after } }, count), LIMIT),
     matches: (after, until, most) => {
       const part = { ...request, page: { ...page, after, limit: most } };
-      return limitedRead(pool, (db) => findRuns(db, part, { until }), limit);
+      return limitedRead(pool, (db) => findRuns(db, part, { until }, sealed), limit);
     },
-    isTooLong: (error) => error instanceof PublicError && error.cause instanceof TimeLimitError,
+    isTooLong: (error) =>
+      error instanceof TooMuchSealedError ||
+      (error instanceof PublicError && error.cause instanceof TimeLimitError),
   };
   return walkRuns(reads, { after: page.after, limit: page.limit, clock, first: firstPiece });
 }
@@ -197,8 +277,8 @@ function bytesOfRow(row: RunRow): number {
   return tags.reduce((sum, tag) => sum + tag.length + 3, texts);
 }
 
-function cursorOf(row: RunRow | undefined): RunPage['next'] {
-  return row && { startTime: row.startTime, id: row.id, traceId: row.traceId };
+function cursorOf(row: RunRow | undefined, part: SearchPart | undefined): RunPage['next'] {
+  return row && { startTime: row.startTime, id: row.id, traceId: row.traceId, part };
 }
 
 /**
@@ -208,7 +288,7 @@ function cursorOf(row: RunRow | undefined): RunPage['next'] {
 function pageQuery(
   { tenantId, search, page }: SearchRequest,
   parameters: Parameters,
-  { times, until }: Part,
+  { times, until, condition }: Part,
   asked?: string,
 ): string {
   const { order, limit } = page;
@@ -226,15 +306,16 @@ function pageQuery(
     ...placeConditions('r', page, parameters),
     ...untilConditions(page, until, parameters),
     filterSql(search.filters ?? {}, parameters),
+    ...(condition === undefined ? [] : [condition]),
   ]
-    .map((condition) => ` AND ${condition}`)
+    .map((each) => ` AND ${each}`)
     .join('');
   // a scalar one: it is never looked up for all of the table at once
   const mark = page.feedback
     ? `(SELECT 1 FROM feedback f WHERE f.tenant_id = ${tenant} AND f.run_id = r.id
         AND f.project_id = r.project_id AND f.trace_id = r.trace_id LIMIT 1) IS NOT NULL`
     : 'FALSE';
-  const columns = asked ?? `${RUN_COLUMNS}, ${mark}`;
+  const columns = asked ?? `${SELECTED_COLUMNS}, ${mark}`;
   if (times) {
     const named = [
       ...keyConditions(search, parameters),

@@ -274,7 +274,7 @@ describe('a trace of which something comes late, twice or in any order', () => {
   });
 
   it('has the same totals in exports', async () => {
-    const { columns, stream } = await stored.store.exportSource.read({
+    const { columns, fields, stream } = await stored.store.exportSource.read({
       tenantId: TENANT,
       projectId,
       startTime: day('2026-03-01'),
@@ -282,7 +282,7 @@ describe('a trace of which something comes late, twice or in any order', () => {
       fields: ['total_tokens', 'total_cost'],
       filter: parseFilter('eq(is_root, true)'),
     });
-    const reader = new CopyBinaryReader(columns.length);
+    const reader = new CopyBinaryReader(fields);
     const value = <T>(name: string, read: (source: Buffer, at: number) => T): T | undefined => {
       const at = columns.findIndex((column) => column.name === name);
       return (reader.lengths[at] ?? -1) < 0 ? undefined : read(reader.bytes, reader.offsets[at] ?? 0);

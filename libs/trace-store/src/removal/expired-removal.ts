@@ -27,10 +27,9 @@ import {
   tenantsDue,
   type TurnEnd,
 } from '../retention/retention-table.js';
-import type { TraceTier } from '../retention/trace-tier.js';
+import { type RunPlace, timeBounds, type TraceTier } from '../run/stored-run.js';
 import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import { findPlaces } from '../run/run-keys.js';
-import { type RunPlace, timeBounds } from '../run/stored-run.js';
 
 /** Days that share a partition of runs; open at an end that is undefined. */
 export interface PartitionDays {

@@ -85,6 +85,7 @@ const OTHERS: Readonly<Record<string, string>> = {
     ['add', 'aged', 'find', 'remove'].map((name) => [`sourceArchives.${name}`, 'no runs']),
   ),
   'erasures.erase': 'deletes',
+  'tenants.remove': 'deletes',
   'feedback.create': 'stores',
   'feedbackTokens.mint': 'stores',
   'feedbackTokens.isSigned': 'reads nothing',

@@ -28,27 +28,6 @@ export interface RevisionSearch {
   readonly limit: number;
 }
 
-/** Revisions past the limit of the history of their deployments, which the API server holds no longer. */
-export interface RevisionArchive {
-  /**
-   * Stores a revision; repeating it replaces the stored one. Afterwards the oldest of the deployment are
-   * dropped beyond 1,000, and the outputs of all but the newest 20 that have some.
-   * @param outputs JSON of the last output of its containers and its build
-   */
-  store(owner: RevisionOwner, revision: ArchivedRevision, outputs: string | undefined): Promise<void>;
-  find(owner: RevisionOwner, id: string): Promise<ArchivedRevision | undefined>;
-  /** JSON of its last output; undefined when nothing is kept. */
-  findOutputs(owner: RevisionOwner, id: string): Promise<string | undefined>;
-  /** Revisions by number, newest first. */
-  list(owner: RevisionOwner, search: RevisionSearch): Promise<readonly ArchivedRevision[]>;
-  /** Ids among these that the archive has. */
-  among(owner: RevisionOwner, ids: readonly string[]): Promise<readonly string[]>;
-  /** Number of revisions beside these. */
-  count(owner: RevisionOwner, except: readonly string[]): Promise<number>;
-  /** Drops all of a deployment that is deleted. */
-  forget(owner: RevisionOwner): Promise<void>;
-}
-
 /** Limits of the revisions of a deployment that are kept. */
 export interface RevisionBounds {
   readonly revisions: number;
@@ -60,23 +39,28 @@ const BOUNDS: RevisionBounds = { revisions: 1_000, withOutputs: 20 };
 
 const OF_OWNER = 'tenant_id = $1 AND deployment_id = $2';
 
-/** The table `archived_revisions`. */
-export class RevisionArchiveTable implements RevisionArchive {
-  readonly #pool: Pool;
-  readonly #bounds: RevisionBounds;
+/**
+ * Revisions past the limit of the history of their deployments, which the API server holds no longer.
+ * The table `archived_revisions`.
+ */
+export class RevisionArchiveTable {
+  constructor(
+    private readonly pool: Pool,
+    private readonly bounds = BOUNDS,
+  ) {}
 
-  constructor(pool: Pool, bounds = BOUNDS) {
-    this.#pool = pool;
-    this.#bounds = bounds;
-  }
-
+  /**
+   * Stores a revision; repeating it replaces the stored one. Afterwards the oldest of the deployment are
+   * dropped beyond 1,000, and the outputs of all but the newest 20 that have some.
+   * @param outputs JSON of the last output of its containers and its build
+   */
   async store(
     { tenantId, deploymentId }: RevisionOwner,
     { id, number, status, object }: ArchivedRevision,
     outputs: string | undefined,
   ): Promise<void> {
-    const { revisions, withOutputs } = this.#bounds;
-    await inTransaction(this.#pool, async (db) => {
+    const { revisions, withOutputs } = this.bounds;
+    await inTransaction(this.pool, async (db) => {
       await db.query(
         `INSERT INTO archived_revisions (tenant_id, deployment_id, id, number, status, object, outputs)
         VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -104,26 +88,28 @@ export class RevisionArchiveTable implements RevisionArchive {
   }
 
   async find({ tenantId, deploymentId }: RevisionOwner, id: string): Promise<ArchivedRevision | undefined> {
-    const { rows } = await this.#pool.query<ArchivedRevision>(
+    const { rows } = await this.pool.query<ArchivedRevision>(
       `SELECT id, number, status, object FROM archived_revisions WHERE ${OF_OWNER} AND id = $3`,
       [tenantId, deploymentId, id],
     );
     return rows[0];
   }
 
+  /** JSON of its last output; undefined when nothing is kept. */
   async findOutputs({ tenantId, deploymentId }: RevisionOwner, id: string): Promise<string | undefined> {
-    const { rows } = await this.#pool.query<{ outputs: string | null }>(
+    const { rows } = await this.pool.query<{ outputs: string | null }>(
       `SELECT outputs FROM archived_revisions WHERE ${OF_OWNER} AND id = $3`,
       [tenantId, deploymentId, id],
     );
     return rows[0]?.outputs ?? undefined;
   }
 
+  /** Revisions by number, newest first. */
   async list(
     { tenantId, deploymentId }: RevisionOwner,
     { status, except, offset, limit }: RevisionSearch,
   ): Promise<readonly ArchivedRevision[]> {
-    const { rows } = await this.#pool.query<ArchivedRevision>(
+    const { rows } = await this.pool.query<ArchivedRevision>(
       `SELECT id, number, status, object FROM archived_revisions
       WHERE ${OF_OWNER} AND id <> ALL($3::uuid[]) AND ($4::text[] IS NULL OR status = ANY($4))
       ORDER BY number DESC, id DESC OFFSET $5 LIMIT $6`,
@@ -132,23 +118,28 @@ export class RevisionArchiveTable implements RevisionArchive {
     return rows;
   }
 
+  /** Ids among these that the archive has. */
   async among({ tenantId, deploymentId }: RevisionOwner, ids: readonly string[]): Promise<readonly string[]> {
-    const { rows } = await this.#pool.query<{ id: string }>(
+    const { rows } = await this.pool.query<{ id: string }>(
       `SELECT id FROM archived_revisions WHERE ${OF_OWNER} AND id = ANY($3::uuid[])`,
       [tenantId, deploymentId, ids],
     );
     return rows.map(({ id }) => id);
   }
 
+  /** Number of revisions beside these. */
   async count({ tenantId, deploymentId }: RevisionOwner, except: readonly string[]): Promise<number> {
-    const { rows } = await this.#pool.query<{ count: number }>(
+    const { rows } = await this.pool.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM archived_revisions WHERE ${OF_OWNER} AND id <> ALL($3::uuid[])`,
       [tenantId, deploymentId, except],
     );
     return rows[0]?.count ?? 0;
   }
 
+  /** Drops all of a deployment that is deleted. */
   async forget({ tenantId, deploymentId }: RevisionOwner): Promise<void> {
-    await this.#pool.query(`DELETE FROM archived_revisions WHERE ${OF_OWNER}`, [tenantId, deploymentId]);
+    await this.pool.query(`DELETE FROM archived_revisions WHERE ${OF_OWNER}`, [tenantId, deploymentId]);
   }
 }
+
+export type RevisionArchive = Pick<RevisionArchiveTable, keyof RevisionArchiveTable>;

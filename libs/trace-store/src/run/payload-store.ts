@@ -2,12 +2,15 @@ import {
   binaryTexts,
   byteRows,
   type Connection,
+  copyIn,
   CopyBinaryWriter,
   type CopyPart,
   type Queryable,
   textTypes,
 } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
+import { leaveSegments, noteGone, SealedPayloads, type SegmentSource } from './sealed-payloads.js';
+import { ofSealed } from './sealed-table.js';
 import { runKey } from './run-keys.js';
 import {
   columnsOf,
@@ -63,21 +66,35 @@ export interface SeenPayloads {
   readonly payloads?: RunPayloads | undefined;
 }
 
+/** Payloads that updates bring for a run. */
+export interface PayloadChange {
+  readonly place: RunPlace;
+  /** See `PayloadStore.replace`. */
+  readonly replace: RunPayloads;
+  /** See `PayloadStore.fill`. */
+  readonly fill: RunPayloads;
+}
+
 /**
- * The only access to the payloads of runs. They will not always be stored in Postgres: a day that no longer
- * changes can be sealed into objects, and then only this changes.
+ * The only access to the payloads of runs. They are rows of Postgres, or those of a day that no longer changes are
+ * sealed into files of an object store. A row of Postgres always wins.
  */
 export interface PayloadStore {
   /** Rows of new runs, also of those without any payload. */
   newRows(entries: readonly PlacedPayloads[]): CopyPart;
   /**
+   * Stores sealed payloads as rows again where the changes would make a difference. To be called before `replace` and
+   * `fill`, which change rows alone; the keys are locked by the caller.
+   */
+  bringBack(client: Connection, changes: readonly PayloadChange[]): Promise<void>;
+  /**
    * Replaces the given payloads; those that are absent stay. Equal ones are not written again.
-   * @returns entries that changed something
+   * @returns entries that changed something, each with those of its payloads that were changed
    */
   replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]>;
   /**
    * Stores the given payloads where the run has none yet.
-   * @returns entries that changed something, each with those of its payloads that are stored now
+   * @returns the same
    */
   fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]>;
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
@@ -112,8 +129,16 @@ export interface PayloadQuery {
    * @param bounds applied to both tables, since Postgres infers equality across a join but no ranges
    */
   join(bounds: (table: 'r' | 'p') => string): string;
-  /** The expression of a payload column, which fails the query for a run whose payloads are not found. */
-  required(sql: string): string;
+  /**
+   * The expression of a payload column.
+   * @param readsSealed true when payloads of sealed runs have been loaded, see `SealedLoader`
+   */
+  value(sql: string, readsSealed: boolean): string;
+  /**
+   * An expression that fails the query for a run whose payloads are not found. Unless those of sealed runs have been loaded,
+   * these have none here: their reader gets them by segment and ordinal.
+   */
+  required(sql: string, readsSealed: boolean): string;
 }
 
 const PLACE = ['tenant_id', 'project_id', 'start_time', 'id', 'trace_id'] as const;
@@ -163,6 +188,30 @@ function ofTexts(texts: Texts, fields: readonly PayloadField[]): RunPayloads {
   return payloads;
 }
 
+/** Payloads of many runs that have rows, by their number in the list. */
+async function readSome(
+  db: Queryable,
+  places: readonly RunPlace[],
+  fields: readonly PayloadField[],
+): Promise<ReadonlyMap<number, RunPayloads>> {
+  const text = `SELECT k.at, ${fields.map((field) => `p.${field}`).join(', ')} ${AT_PLACES}`;
+  const rows = await readTexts(db, text, valuesOfAll(places));
+  return new Map(rows.map(([at, ...texts]) => [Number(at) - 1, ofTexts(texts, fields)]));
+}
+
+function lengthOf(payloads: RunPayloads): number {
+  return PAYLOAD_FIELDS.reduce((sum, field) => sum + (payloads[field]?.length ?? 0), 0);
+}
+
+/** True when the change makes other payloads of these. */
+function isChanged(payloads: RunPayloads, { replace, fill }: PayloadChange): boolean {
+  return PAYLOAD_FIELDS.some((field) => {
+    const [stored, other] = [payloads[field], replace[field]];
+    const isReplaced = other !== undefined && !(stored !== undefined && other.equals(stored));
+    return isReplaced || (stored === undefined && fill[field] !== undefined);
+  });
+}
+
 function present(row: Readonly<Record<string, Buffer | null>> | undefined): RunPayloads {
   return Object.fromEntries(Object.entries(row ?? {}).filter(([, value]) => value !== null));
 }
@@ -175,8 +224,16 @@ function has(payloads: RunPayloads): boolean {
   return PAYLOAD_FIELDS.some((field) => payloads[field] !== undefined);
 }
 
-/** Payloads in the day-partitioned table `run_payloads`. */
+/** Payloads in the day-partitioned table `run_payloads`, and of sealed runs in segments. */
 export class PostgresPayloadStore implements PayloadStore {
+  /** Payloads of rows of segments. */
+  readonly sealed: SealedPayloads;
+
+  /** @param segments undefined when no lake is configured: payloads that are sealed cannot be read then */
+  constructor(segments?: SegmentSource) {
+    this.sealed = new SealedPayloads(segments);
+  }
+
   newRows(entries: readonly PlacedPayloads[]): CopyPart {
     const writer = new CopyBinaryWriter();
     for (const { place, payloads } of entries) {
@@ -192,17 +249,56 @@ export class PostgresPayloadStore implements PayloadStore {
     return { table: 'run_payloads', columns: [...PLACE, ...PAYLOAD_FIELDS], rows: writer };
   }
 
+  async bringBack(client: Connection, changes: readonly PayloadChange[]): Promise<void> {
+    const given = changes.filter(({ replace, fill }) => has(replace) || has(fill));
+    await this.#bringBackIf(
+      client,
+      given.map(({ place }) => place),
+      (payloads, at) => {
+        const change = given[at];
+        return change !== undefined && isChanged(payloads, change);
+      },
+    );
+  }
+
+  /** Stores the sealed payloads of all of these runs as rows again. Their keys are locked by the caller. */
+  unseal(client: Connection, places: readonly RunPlace[]): Promise<void> {
+    return this.#bringBackIf(client, places, () => true);
+  }
+
+  async #bringBackIf(
+    client: Connection,
+    places: readonly RunPlace[],
+    isWanted: (payloads: RunPayloads, at: number) => boolean,
+  ): Promise<void> {
+    const found = [...(await this.sealed.find(client, places))];
+    const refs = found.map(([, ref]) => ref);
+    let next = 0;
+    for await (const piece of this.sealed.pieces(client, places[0]?.tenantId ?? '', refs, PAYLOAD_FIELDS)) {
+      const entries = piece.flatMap((payloads) => {
+        const at = found[next++]?.[0] ?? 0;
+        const place = places[at];
+        return place && isWanted(payloads, at) ? [{ place, payloads }] : [];
+      });
+      if (entries.length === 0) continue;
+      const own = entries.map(({ place }) => place);
+      await copyIn(client, [this.newRows(entries)]);
+      await noteGone(client, own, 'brought back');
+      await leaveSegments(client, own);
+    }
+  }
+
   replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]> {
     return update(client, entries, {
-      value: (field) => `coalesce(v.${field}, p.${field})`,
-      isChange: (field) => `v.${field} IS NOT NULL AND v.${field} IS DISTINCT FROM p.${field}`,
+      value: (field) => `coalesce(v.${field}, o.${field})`,
+      isChange: (field) => `v.${field} IS NOT NULL AND v.${field} IS DISTINCT FROM o.${field}`,
     });
   }
 
   fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]> {
     return update(client, entries, {
-      value: (field) => `coalesce(p.${field}, v.${field})`,
-      isChange: (field) => `v.${field} IS NOT NULL AND p.${field} IS NULL`,
+      value: (field) => `coalesce(o.${field}, v.${field})`,
+      isChange: (field) => `v.${field} IS NOT NULL AND o.${field} IS NULL`,
     });
   }
 
@@ -212,7 +308,44 @@ export class PostgresPayloadStore implements PayloadStore {
       values: valuesOf(place),
       ...byteRows,
     });
-    return present(result.rows[0]);
+    const [row] = result.rows;
+    if (row) return present(row);
+    return (await this.#rest(db, [place], PAYLOAD_FIELDS)).get(place) ?? {};
+  }
+
+  /**
+   * Payloads of runs that have no row in a statement before this: sealed ones, and those that were brought back
+   * meanwhile. A run that is not found any more was removed.
+   */
+  async #rest(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+  ): Promise<ReadonlyMap<RunPlace, RunPayloads>> {
+    const found = new Map<RunPlace, RunPayloads>();
+    for await (const [place, payloads] of this.#eachOfRest(db, places, fields)) found.set(place, payloads);
+    return found;
+  }
+
+  /** The same one after the other, in no order: few are held at once. */
+  async *#eachOfRest(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+  ): AsyncGenerator<readonly [RunPlace, RunPayloads], void, void> {
+    const sealed = [...(await this.sealed.find(db, places))];
+    const refs = sealed.map(([, ref]) => ref);
+    let next = 0;
+    for await (const piece of this.sealed.pieces(db, places[0]?.tenantId ?? '', refs, fields))
+      for (const payloads of piece) {
+        const place = places[sealed[next++]?.[0] ?? 0];
+        if (place) yield [place, payloads];
+      }
+    const isSealed = new Set(sealed.map(([at]) => at));
+    const left = places.filter((_place, at) => !isSealed.has(at));
+    if (left.length === 0) return;
+    const again = await readSome(db, left, fields);
+    for (const [at, place] of left.entries()) yield [place, again.get(at) ?? {}];
   }
 
   async look(
@@ -238,7 +371,22 @@ export class PostgresPayloadStore implements PayloadStore {
         { bytes: Number(bytes), payloads: isSeen === 't' ? ofTexts(texts, fields) : undefined },
       ]),
     );
-    return places.map((_place, index) => found.get(index + 1) ?? NOTHING);
+    const missing = places.filter((_place, index) => !found.has(index + 1));
+    if (missing.length === 0) return places.map((_place, index) => found.get(index + 1) ?? NOTHING);
+    const rest = new Map<RunPlace, SeenPayloads>();
+    // a page with sealed runs is read up to the limit in any order, and counted in its own
+    let held = 0;
+    for await (const [place, payloads] of this.#eachOfRest(db, missing, fields)) {
+      const bytes = lengthOf(payloads);
+      held += bytes;
+      rest.set(place, { bytes, payloads: held <= mostBytes ? payloads : undefined });
+    }
+    let soFar = 0;
+    return places.map((place, index) => {
+      const { bytes, payloads } = found.get(index + 1) ?? rest.get(place) ?? NOTHING;
+      soFar += bytes;
+      return { bytes, payloads: soFar <= mostBytes ? payloads : undefined };
+    });
   }
 
   async getSome(
@@ -247,10 +395,10 @@ export class PostgresPayloadStore implements PayloadStore {
     fields: readonly PayloadField[],
   ): Promise<readonly RunPayloads[]> {
     if (places.length === 0 || fields.length === 0) return places.map(() => ({}));
-    const text = `SELECT k.at, ${fields.map((field) => `p.${field}`).join(', ')} ${AT_PLACES}`;
-    const rows = await readTexts(db, text, valuesOfAll(places));
-    const found = new Map(rows.map(([at, ...texts]) => [Number(at), ofTexts(texts, fields)]));
-    return places.map((_place, index) => found.get(index + 1) ?? {});
+    const found = await readSome(db, places, fields);
+    const missing = places.filter((_place, index) => !found.has(index));
+    const rest = missing.length === 0 ? undefined : await this.#rest(db, missing, fields);
+    return places.map((place, index) => found.get(index) ?? rest?.get(place) ?? {});
   }
 
   async size(db: Queryable, place: RunPlace): Promise<number> {
@@ -258,10 +406,14 @@ export class PostgresPayloadStore implements PayloadStore {
       `SELECT ${bytesOf(PAYLOAD_FIELDS)} AS bytes ${AT_PLACE}`,
       valuesOf(place),
     );
-    return Number(rows[0]?.bytes ?? 0);
+    const [row] = rows;
+    // the pages of a segment do not tell the lengths of their rows: they are read, and cached for the read to come
+    if (!row) return lengthOf((await this.#rest(db, [place], PAYLOAD_FIELDS)).get(place) ?? {});
+    return Number(row.bytes);
   }
 
   async remove(client: Connection, places: readonly RunPlace[]): Promise<void> {
+    await noteGone(client, places, 'removed');
     await removeRows(client, 'run_payloads', places);
   }
 
@@ -270,13 +422,16 @@ export class PostgresPayloadStore implements PayloadStore {
       bounds,
     ) => `LEFT JOIN run_payloads p ON ${PLACE.map((name) => `p.${name} = r.${name}`).join(' AND ')}
   AND ${bounds('p')}`,
-    // every run has a row, also one without any payload
-    required: (sql) => `CASE WHEN p.id IS NULL THEN missing_payloads(r.id, r.segment) ELSE ${sql} END`,
+    value: (sql, readsSealed) =>
+      readsSealed ? `CASE WHEN p.id IS NULL THEN (SELECT ${sql} ${ofSealed('r')}) ELSE ${sql} END` : sql,
+    // every run has a row or is sealed, also one without any payload
+    required: (sql, readsSealed) =>
+      `CASE WHEN p.id IS NULL AND ${readsSealed ? `NOT EXISTS (SELECT ${ofSealed('r')})` : 'r.segment IS NULL'} THEN missing_payloads(r.id, r.segment) ELSE ${sql} END`,
   };
 }
 
 interface Change {
-  /** The new value of a field: `v` has the received value, `p` the stored one. */
+  /** The new value of a field: `v` has the received value, `o` the stored one. */
   readonly value: (field: string) => string;
   /** SQL that is true when that differs from the stored one. */
   readonly isChange: (field: string) => string;
@@ -307,39 +462,42 @@ function inPieces(entries: readonly PlacedPayloads[]): readonly (readonly Placed
   return pieces;
 }
 
+/** Fields that no run has are left out. The join reads the stored row again: an UPDATE does not return what it replaced. */
 async function updateSome(
   client: Connection,
   entries: readonly PlacedPayloads[],
   { value, isChange }: Change,
 ): Promise<readonly PlacedPayloads[]> {
   const places = entries.map(({ place }) => place);
-  const columns = PAYLOAD_FIELDS.map((_field, at) => `$${8 + at}::text[]`);
+  const fields = PAYLOAD_FIELDS.filter((field) => entries.some(({ payloads }) => payloads[field]));
+  const columns = fields.map((_field, at) => `$${8 + at}::text[]`);
+  const at = (
+    row: string,
+  ): string => `${row}.tenant_id = $1 AND ${row}.start_time >= $2 AND ${row}.start_time <= $3
+      AND ${row}.project_id = v.project_id AND ${row}.start_time = v.start_time AND ${row}.id = v.id AND ${row}.trace_id = v.trace_id`;
   const { rows } = await client.query<UpdatedRow>(
-    `UPDATE run_payloads p SET ${PAYLOAD_FIELDS.map((field) => `${field} = ${value(field)}`).join(', ')}
+    `UPDATE run_payloads p SET ${fields.map((field) => `${field} = ${value(field)}`).join(', ')}
     FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], ${columns.join(', ')})
-      AS v(project_id, start_time, id, trace_id, ${PAYLOAD_FIELDS.join(', ')})
-    WHERE p.tenant_id = $1 AND p.start_time >= $2 AND p.start_time <= $3 AND p.project_id = v.project_id
-      AND p.start_time = v.start_time AND p.id = v.id AND p.trace_id = v.trace_id
-      AND (${PAYLOAD_FIELDS.map((field) => `(${isChange(field)})`).join(' OR ')})
-    RETURNING p.id, p.trace_id, ${PAYLOAD_FIELDS.map((field) => `p.${field} = v.${field} AS ${field}`).join(', ')}`,
-    [...valuesOfAll(places), ...PAYLOAD_FIELDS.map((field) => textsOf(entries, field))],
+      AS v(project_id, start_time, id, trace_id, ${fields.join(', ')}) JOIN run_payloads o ON ${at('o')}
+    WHERE ${at('p')} AND (${fields.map((field) => `(${isChange(field)})`).join(' OR ')})
+    RETURNING p.id, p.trace_id, ${fields.map((field) => `${isChange(field)} AS ${field}`).join(', ')}`,
+    [...valuesOfAll(places), ...fields.map((field) => textsOf(entries, field))],
   );
   const isStored = new Map(rows.map((row) => [runKey({ id: row.id, traceId: row.trace_id }), row]));
   return entries.flatMap(({ place, payloads }) => {
     const row = isStored.get(runKey(place));
     if (!row) return [];
-    const stored = PAYLOAD_FIELDS.filter((field) => row[field]).map((field) => [field, payloads[field]]);
+    const stored = fields.filter((field) => row[field]).map((field) => [field, payloads[field]]);
     return [{ place, payloads: Object.fromEntries(stored) as RunPayloads }];
   });
 }
 
-/** Texts of one field; null when no run has it, which `unnest` takes for nulls. */
-function textsOf(entries: readonly PlacedPayloads[], field: PayloadField): Buffer | null {
-  const texts = entries.map(({ payloads }) => payloads[field]);
-  return texts.every((text) => text === undefined) ? null : binaryTexts(texts);
+/** Texts of one field. */
+function textsOf(entries: readonly PlacedPayloads[], field: PayloadField): Buffer {
+  return binaryTexts(entries.map(({ payloads }) => payloads[field]));
 }
 
-/** True for each payload that is the one that came. */
+/** True for each payload that changed. */
 type UpdatedRow = { readonly id: string; readonly trace_id: string } & Readonly<
   Record<PayloadField, boolean | null>
 >;

@@ -1,86 +1,101 @@
 import { parseJson } from '#lib/json';
 import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
-import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import { hasUsageSql } from './own-usage.js';
-import { columnsOf, type RunPlace, type RunRow, type RunStatus, timeBounds } from './stored-run.js';
+import { formatInstant, parseInstant } from '#lib/time';
 import type { UsageDetails } from '../usage/usage-details.js';
+import { hasUsageSql } from './own-usage.js';
+import { MARK_BITS } from './search-marks.js';
+import {
+  COLUMN_LIST,
+  columnsOf,
+  EMPTY_RUN,
+  type ListedColumn,
+  type RunColumnType,
+  type RunPlace,
+  type RunRow,
+  type RunStatus,
+  timeBounds,
+  type TraceTier,
+  type ValueOf,
+} from './stored-run.js';
 
-/** Order of `writeRow`. */
-const COLUMNS = [
-  'tenant_id',
-  'project_id',
-  'start_time',
-  'id',
-  'trace_id',
-  'parent_run_id',
-  'parent_run_ids',
-  'reference_example_id',
-  'end_time',
-  'first_token_time',
-  'total_tokens',
-  'prompt_tokens',
-  'completion_tokens',
-  'is_root',
-  'name',
-  'run_type',
-  'status',
-  'dotted_order',
-  'trace_tier',
-  'tags',
-  'thread_id',
-  'total_cost',
-  'prompt_cost',
-  'completion_cost',
-  'price_id',
-  'usage_details',
-  'model',
-  'model_member',
-  'provider',
-] as const;
+/** A run that began so long ago and has not ended is not waited for. */
+export const LONGEST_RUN_HOURS = 24n;
+/** Runs below a root that ended so long ago have lost their ends: senders flush within minutes. */
+export const LATEST_END_HOURS = 1n;
 
-type Lists = 'parent_run_ids' | 'tags';
-/** Values by `textTypes` in the order of their names: each as its text, lists as lists of texts. */
-type TextsOf<Names extends readonly string[]> = {
-  -readonly [At in keyof Names]: Names[At] extends Lists ? string[] : string | null;
-};
-type TextRow = TextsOf<typeof COLUMNS>;
-
-function detailsText({ usageDetails }: RunRow): string | undefined {
-  return usageDetails && JSON.stringify(usageDetails);
+/**
+ * SQL: the status that is shown of the run in row `r`. A run whose process died is interrupted, which nothing writes: an end
+ * that comes later counts.
+ */
+export function shownStatusSql(r: string): string {
+  const ended = `EXISTS (SELECT FROM run_keys k JOIN runs o ON o.tenant_id = k.tenant_id AND o.project_id = k.project_id AND o.start_time = k.start_time AND o.id = k.id AND o.trace_id = k.trace_id WHERE k.tenant_id = ${r}.tenant_id AND k.project_id = ${r}.project_id AND k.trace_id = ${r}.trace_id AND o.is_root AND o.end_time < now() - interval '${LATEST_END_HOURS} hours' OFFSET 0)`;
+  return `CASE WHEN ${r}.status = 'pending' AND ${r}.end_time IS NULL AND (${r}.start_time < now() - interval '${LONGEST_RUN_HOURS} hours' OR NOT ${r}.is_root AND ${ended}) THEN 'interrupted' ELSE ${r}.status END`;
 }
 
+/** A type of a column: its SQL, and its values in COPY and in texts of Postgres. */
+interface ColumnForm<Value> {
+  readonly sql: string;
+  readonly write: (writer: CopyBinaryWriter, value: Value | undefined) => unknown;
+  /** Absent: the column is compared by statements and never read. */
+  readonly parse?: (text: string) => Value;
+  /** The value in JSON that an update sends; absent: as it is. */
+  readonly json?: (value: Value) => unknown;
+}
+
+const asText = (text: string): string => text;
+/** Lists arrive as lists of texts, see `textTypes`. */
+const asList = (texts: unknown): readonly string[] => texts as readonly string[];
+
+const FORMS: { readonly [Type in RunColumnType]: ColumnForm<ValueOf<Type>> } = {
+  uuid: { sql: 'uuid', write: (writer, value) => writer.uuid(value), parse: asText },
+  uuids: { sql: 'uuid[]', write: (writer, value) => writer.uuids(value ?? []), parse: asList },
+  text: { sql: 'text', write: (writer, value) => writer.text(value), parse: asText },
+  texts: { sql: 'text[]', write: (writer, value) => writer.texts(value ?? []), parse: asList },
+  time: {
+    sql: 'timestamptz',
+    write: (writer, value) => writer.time(value),
+    parse: (text) => parseInstant(text, { zone: 'optional' }) ?? 0n,
+    json: formatInstant,
+  },
+  bool: {
+    sql: 'boolean',
+    write: (writer, value) => writer.bool(value ?? false),
+    parse: (text) => text === 't',
+  },
+  int8: { sql: 'bigint', write: (writer, value) => writer.int8(value), parse: Number },
+  numeric: { sql: 'numeric', write: (writer, value) => writer.numeric(value), parse: asText },
+  status: { sql: 'text', write: (writer, value) => writer.text(value), parse: (text) => text as RunStatus },
+  tier: {
+    sql: 'text',
+    write: (writer, value) => writer.text(value),
+    parse: (text) => text as TraceTier | '',
+  },
+  details: {
+    sql: 'text',
+    write: (writer, value) => writer.text(value && JSON.stringify(value)),
+    parse: (text) => parseJson(text) as UsageDetails,
+    json: (value) => JSON.stringify(value),
+  },
+  marks: {
+    sql: `bit(${MARK_BITS})`,
+    write: (writer, value) => writer.bits(value),
+    json: (value) => `x${value.toString('hex')}`,
+  },
+};
+
+const formOf = (column: ListedColumn): ColumnForm<unknown> => FORMS[column.type] as ColumnForm<unknown>;
+
+/** Order of the columns in COPY. */
+const COLUMNS = COLUMN_LIST.map(({ name }) => name);
+
+/** Values by `textTypes`: each as its text, lists as lists of texts. */
+type TextRow = (string | null)[];
+
+const WRITERS = COLUMN_LIST.map((column) => ({ property: column.property, write: formOf(column).write }));
+
 function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
-  writer
-    .row(COLUMNS.length)
-    .uuid(row.tenantId)
-    .uuid(row.projectId)
-    .time(row.startTime)
-    .uuid(row.id)
-    .uuid(row.traceId)
-    .uuid(row.parentRunId)
-    .uuids(row.parentRunIds)
-    .uuid(row.referenceExampleId)
-    .time(row.endTime)
-    .time(row.firstTokenTime)
-    .int8(row.totalTokens)
-    .int8(row.promptTokens)
-    .int8(row.completionTokens)
-    .bool(row.isRoot)
-    .text(row.name)
-    .text(row.runType)
-    .text(row.status)
-    .text(row.dottedOrder)
-    .text(row.traceTier)
-    .texts(row.tags)
-    .text(row.threadId)
-    .numeric(row.totalCost)
-    .numeric(row.promptCost)
-    .numeric(row.completionCost)
-    .uuid(row.priceId)
-    .text(detailsText(row))
-    .text(row.model)
-    .text(row.modelMember)
-    .text(row.provider);
+  writer.row(WRITERS.length);
+  for (const { property, write } of WRITERS) write(writer, row[property]);
 }
 
 /** Rows to be added, whose keys were won in `run_keys` before. */
@@ -91,142 +106,91 @@ export function newRunRows(runs: readonly RunRow[]): CopyPart {
 }
 
 /** Columns that an update may change. */
-const CHANGING = [
-  'end_time',
-  'first_token_time',
-  'name',
-  'run_type',
-  'status',
-  'tags',
-  'thread_id',
-  'reference_example_id',
-  'trace_tier',
-  'total_tokens',
-  'prompt_tokens',
-  'completion_tokens',
-  'total_cost',
-  'prompt_cost',
-  'completion_cost',
-  'price_id',
-  'usage_details',
-  'model',
-  'model_member',
-  'provider',
-] as const;
+const CHANGING = COLUMN_LIST.filter(({ changes }) => changes !== undefined).map((column) => ({
+  name: column.name,
+  property: column.property,
+  sql: formOf(column).sql,
+  json: formOf(column).json,
+  isRead: formOf(column).parse !== undefined,
+}));
 
-function changing(table: 'r' | 'v'): string {
-  return CHANGING.map((name) => `${table}.${name}`).join(', ');
+type ChangingColumn = (typeof CHANGING)[number];
+
+/** Bits are added to those that are stored, which the caller does not know; every other column is replaced. */
+function changeSql({ name, isRead }: ChangingColumn): string {
+  return `${name} = ${isRead ? `v.${name}` : `coalesce(r.${name} | v.${name}, v.${name}, r.${name})`}, `;
 }
 
-const UPDATE = `
+function updateSql(columns: readonly ChangingColumn[]): string {
+  const read = columns.filter(({ isRead }) => isRead);
+  const of = (row: 'r' | 'v'): string => read.map(({ name }) => `, ${row}.${name}`).join('');
+  return `
 UPDATE runs r SET
-  ${CHANGING.map((name) => `${name} = v.${name}`).join(', ')}, changed_in = pg_current_xact_id()
+  ${columns.map(changeSql).join('')}changed_in = pg_current_xact_id()
 FROM jsonb_to_recordset($4::jsonb) AS v(
-  project_id uuid, start_time timestamptz, id uuid, trace_id uuid, has_new_payloads boolean,
-  end_time timestamptz, first_token_time timestamptz, name text, run_type text, status text, tags text[],
-  thread_id text, reference_example_id uuid, trace_tier text, total_tokens bigint, prompt_tokens bigint,
-  completion_tokens bigint, total_cost numeric, prompt_cost numeric, completion_cost numeric,
-  price_id uuid, usage_details text, model text, model_member text, provider text)
+  project_id uuid, start_time timestamptz, id uuid, trace_id uuid, has_new_payloads boolean
+  ${columns.map(({ name, sql }) => `, ${name} ${sql}`).join('')})
 WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
   AND r.project_id = v.project_id AND r.start_time = v.start_time AND r.id = v.id AND r.trace_id = v.trace_id
-  AND (v.has_new_payloads OR (${changing('r')}) IS DISTINCT FROM (${changing('v')}))`;
+  AND (v.has_new_payloads OR ROW(1${of('r')}) IS DISTINCT FROM ROW(1${of('v')}))`;
+}
 
-function time(value: Instant | undefined): string | undefined {
-  return value === undefined ? undefined : formatInstant(value);
+/** The values of a changing row, by the names of the columns. */
+function changedValues(row: RunRow, columns: readonly ChangingColumn[]): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const { name, property, json } of columns) {
+    const value = row[property];
+    values[name] = value === undefined || !json ? value : json(value);
+  }
+  return values;
 }
 
 /**
- * Writes the changing columns of existing runs; an unchanged row is not written. Their keys are locked by the
- * caller.
+ * Writes those of the changing columns that differ in any of these existing runs; an unchanged row is not written. Their
+ * keys are locked by the caller.
+ * @param before the rows as they are stored, in the same order
  * @param hasNewPayloads whether a run's payloads were changed: its row has the mark of that, too
  */
 export async function updateRuns(
   db: Queryable,
   tenantId: string,
+  before: readonly RunRow[],
   rows: readonly RunRow[],
   hasNewPayloads: (row: RunRow) => boolean,
 ): Promise<void> {
   if (rows.length === 0) return;
+  const columns = CHANGING.filter(({ property, isRead }) =>
+    rows.some((row, at) => row[property] !== before[at]?.[property] && (isRead || hasNewPayloads(row))),
+  );
+  if (columns.length === 0 && !rows.some(hasNewPayloads)) return;
   const values = rows.map((row) => ({
     project_id: row.projectId,
-    start_time: time(row.startTime),
+    start_time: formatInstant(row.startTime),
     id: row.id,
     trace_id: row.traceId,
     has_new_payloads: hasNewPayloads(row),
-    end_time: time(row.endTime),
-    first_token_time: time(row.firstTokenTime),
-    name: row.name,
-    run_type: row.runType,
-    status: row.status,
-    tags: row.tags,
-    thread_id: row.threadId,
-    reference_example_id: row.referenceExampleId,
-    trace_tier: row.traceTier,
-    total_tokens: row.totalTokens,
-    prompt_tokens: row.promptTokens,
-    completion_tokens: row.completionTokens,
-    total_cost: row.totalCost,
-    prompt_cost: row.promptCost,
-    completion_cost: row.completionCost,
-    price_id: row.priceId,
-    usage_details: detailsText(row),
-    model: row.model,
-    model_member: row.modelMember,
-    provider: row.provider,
+    ...changedValues(row, columns),
   }));
-  await db.query(UPDATE, [tenantId, ...timeBounds(rows), JSON.stringify(values)]);
+  await db.query(updateSql(columns), [tenantId, ...timeBounds(rows), JSON.stringify(values)]);
 }
 
-function micros(text: string | null): Instant | undefined {
-  return text === null ? undefined : parseInstant(text, { zone: 'optional' });
-}
-
-function number(text: string | null): number | undefined {
-  return text === null ? undefined : Number(text);
-}
+/** Columns that are read, in their order. */
+const PARSERS = COLUMN_LIST.flatMap((column) => {
+  const { parse } = formOf(column);
+  return parse ? [{ name: column.name, property: column.property, parse }] : [];
+});
 
 /**
- * Parses columns by their order: an object with these names for each row costs more than all the rest of
- * reading it.
+ * Parses columns by their order: an object with their names for each row costs more than all the rest of reading it.
  */
-function parseRow(row: readonly [...TextRow, ...unknown[]]): RunRow {
-  // prettier-ignore
-  const [
-    tenantId, projectId, startTime, id, traceId, parentRunId, parentRunIds, referenceExampleId, endTime, firstTokenTime,
-    totalTokens, promptTokens, completionTokens, isRoot, name, runType, status, dottedOrder, traceTier, tags, threadId,
-    totalCost, promptCost, completionCost, priceId, usageDetails, model, modelMember, provider,
-  ] = row;
-  return {
-    tenantId: tenantId ?? '',
-    projectId: projectId ?? '',
-    startTime: micros(startTime) ?? 0n,
-    id: id ?? '',
-    traceId: traceId ?? '',
-    parentRunId: parentRunId ?? undefined,
-    parentRunIds,
-    referenceExampleId: referenceExampleId ?? undefined,
-    endTime: micros(endTime),
-    firstTokenTime: micros(firstTokenTime),
-    totalTokens: number(totalTokens),
-    promptTokens: number(promptTokens),
-    completionTokens: number(completionTokens),
-    isRoot: isRoot === 't',
-    name: name ?? '',
-    runType: runType ?? '',
-    status: (status ?? 'pending') as RunStatus,
-    dottedOrder: dottedOrder ?? '',
-    traceTier: traceTier ?? '',
-    tags,
-    threadId: threadId ?? undefined,
-    totalCost: totalCost ?? undefined,
-    promptCost: promptCost ?? undefined,
-    completionCost: completionCost ?? undefined,
-    priceId: priceId ?? undefined,
-    usageDetails: usageDetails === null ? undefined : (parseJson(usageDetails) as UsageDetails),
-    model: model ?? undefined,
-    modelMember: modelMember ?? undefined,
-    provider: provider ?? undefined,
-  };
+function parseRow(texts: readonly (string | null)[]): RunRow {
+  const row: Record<string, unknown> = { ...EMPTY_RUN };
+  for (let at = 0; at < PARSERS.length; at++) {
+    const text = texts[at];
+    const parser = PARSERS[at];
+    if (text !== null && text !== undefined && parser) row[parser.property] = parser.parse(text);
+  }
+  return row as RunRow;
 }
 
 /** Runs by their places; `valuesOf` has the values. */
@@ -240,11 +204,11 @@ function valuesOf(tenantId: string, places: readonly RunPlace[]): readonly unkno
 }
 
 /** Columns that `readRuns` and `readMarkedRuns` need of the table `runs`, called `r`. */
-export const RUN_COLUMNS = COLUMNS.map((name) => `r.${name}`).join(', ');
+export const SELECTED_COLUMNS = PARSERS.map(({ name }) => `r.${name}`).join(', ');
 
-const SELECT = `SELECT ${RUN_COLUMNS} ${AT_PLACES}`;
+const SELECT = `SELECT ${SELECTED_COLUMNS} ${AT_PLACES}`;
 
-/** Rows of a query that answers `RUN_COLUMNS`, in its order. */
+/** Rows of a query that answers `SELECTED_COLUMNS`, in its order. */
 async function readRuns(db: Queryable, text: string, values: readonly unknown[]): Promise<readonly RunRow[]> {
   const result = await db.query<TextRow>({ text, values: [...values], types: textTypes, rowMode: 'array' });
   return result.rows.map(parseRow);
@@ -262,13 +226,13 @@ export async function readMarkedRuns(
   text: string,
   values: readonly unknown[],
 ): Promise<readonly MarkedRun[]> {
-  const { rows } = await db.query<[...TextRow, string]>({
+  const { rows } = await db.query<TextRow>({
     text,
     values: [...values],
     types: textTypes,
     rowMode: 'array',
   });
-  return rows.map((row) => ({ row: parseRow(row), isMarked: row[COLUMNS.length] === 't' }));
+  return rows.map((row) => ({ row: parseRow(row), isMarked: row[PARSERS.length] === 't' }));
 }
 
 /** The typed columns of these runs of one tenant, in no order. */
@@ -279,6 +243,20 @@ export async function selectRuns(
 ): Promise<readonly RunRow[]> {
   if (places.length === 0) return [];
   return readRuns(db, SELECT, valuesOf(tenantId, places));
+}
+
+/** The same, marked when their payloads are sealed. */
+export async function selectSealableRuns(
+  db: Queryable,
+  tenantId: string,
+  places: readonly RunPlace[],
+): Promise<readonly MarkedRun[]> {
+  if (places.length === 0) return [];
+  return readMarkedRuns(
+    db,
+    `SELECT ${SELECTED_COLUMNS}, r.segment IS NOT NULL ${AT_PLACES}`,
+    valuesOf(tenantId, places),
+  );
 }
 
 /** Writes of runs whether they are roots. Their keys are locked by the caller. */
@@ -339,7 +317,7 @@ export async function selectParents(
 }
 
 /** New place of a stored run in its trace. */
-export interface NewStanding {
+interface NewStanding {
   readonly place: RunPlace;
   readonly dottedOrder: string;
   /** Root first. */

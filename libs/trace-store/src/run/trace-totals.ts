@@ -5,7 +5,7 @@ import { unitsOf } from '../statistics/sums.js';
 import { hasUsage, hasUsageSql, isSummedCall, isSummedCallSql, withoutUsage } from './own-usage.js';
 import { findPlaces, runKey } from './run-keys.js';
 import { selectRuns, updateRuns } from './run-table.js';
-import { type RunPlace, type RunRow, timeBounds } from './stored-run.js';
+import { COLUMN_LIST, type ColumnsWith, type RunPlace, type RunRow, timeBounds } from './stored-run.js';
 
 /** A call that states a usage, with its place and its ancestors. */
 type StandingCall = RunPlace & Pick<RunRow, 'parentRunIds'> & Partial<Pick<RunRow, 'endTime'>>;
@@ -122,21 +122,14 @@ async function takeOuterUsage(
   ) as RunPlace[];
   const before = await selectRuns(client, tenantId, own);
   const after = before.map(withoutUsage);
-  await updateRuns(client, tenantId, after, () => false);
+  await updateRuns(client, tenantId, before, after, () => false);
   await recordChange(client, tenantId, before, after);
   return before;
 }
 
+export type TotalColumn = ColumnsWith<{ isTotal: true }>;
 /** Columns of `trace_totals` that are sums, each with how many calls state it. */
-const TOTALS = [
-  'total_tokens',
-  'prompt_tokens',
-  'completion_tokens',
-  'total_cost',
-  'prompt_cost',
-  'completion_cost',
-] as const;
-export type TotalColumn = (typeof TOTALS)[number];
+const TOTALS = COLUMN_LIST.flatMap(({ name, isTotal }) => (isTotal ? [name as TotalColumn] : []));
 
 export function isTotalColumn(name: string): name is TotalColumn {
   return TOTALS.some((column) => column === name);
@@ -338,7 +331,7 @@ export async function subtractTotals(client: Connection, runs: readonly RunPlace
 }
 
 /** Replaces the totals of a project by those of all its stored runs. */
-export async function replaceTotals(client: Connection, tenantId: string, projectId: string): Promise<void> {
+async function replaceTotals(client: Connection, tenantId: string, projectId: string): Promise<void> {
   await client.query('DELETE FROM trace_totals WHERE tenant_id = $1 AND project_id = $2', [
     tenantId,
     projectId,
@@ -405,4 +398,24 @@ export async function withTraceTotals(
   });
   const totals = new Map(rows.map((row) => [`${row.project_id} ${row.trace_id}`, row]));
   return roots.map((row) => ({ ...row, ...usageOf(totals.get(`${row.projectId} ${row.traceId}`)) }));
+}
+
+/**
+ * Adds up the traces of a store from before there were totals, a project in a transaction: a killed process
+ * begins again.
+ */
+export async function fillTotals(connection: Connection): Promise<void> {
+  const { rows } = await connection.query<{ tenant_id: string; id: string }>(
+    'SELECT tenant_id, id FROM projects ORDER BY tenant_id, id',
+  );
+  for (const { tenant_id: tenantId, id } of rows) {
+    await connection.query('BEGIN');
+    try {
+      await replaceTotals(connection, tenantId, id);
+      await connection.query('COMMIT');
+    } catch (error) {
+      await connection.query('ROLLBACK');
+      throw error;
+    }
+  }
 }

@@ -21,28 +21,6 @@ interface RunToShare {
   readonly traceId?: string | undefined;
 }
 
-/** Traces that are shared by links. A share is removed with the runs of its trace. */
-export interface Shares {
-  /**
-   * Shares the trace of a run, or answers the share that it has; undefined when the run does not exist.
-   * @throws PublicError conflict when the run is in several such traces
-   */
-  share(tenantId: string, run: RunToShare): Promise<{ readonly token: string } | undefined>;
-  /**
-   * The token of a run's trace, if it is shared; undefined when the run does not exist.
-   * @throws PublicError conflict when the run is in several shared traces
-   */
-  find(tenantId: string, runId: string): Promise<{ readonly token: string | undefined } | undefined>;
-  /**
-   * Ends the shares of all traces that the run is in, and of the trace of this id, whose root may not have
-   * arrived; limited to the project if one is named. Their tokens are invalid from then on.
-   * @returns false when the run does not exist
-   */
-  unshare(tenantId: string, run: Omit<RunToShare, 'traceId'>): Promise<boolean>;
-  /** The trace that a token shares. */
-  open(token: string): Promise<SharedTrace | undefined>;
-}
-
 interface Row {
   readonly tenant_id: string;
   readonly project_id: string;
@@ -55,10 +33,17 @@ const KEYS = `run_keys k WHERE k.tenant_id = $1 AND k.id = $2 AND k.project_id <
 const OF_PROJECT = '($3::uuid IS NULL OR k.project_id = $3)';
 const IS_ITS = 's.tenant_id = k.tenant_id AND s.trace_id = k.trace_id AND s.project_id = k.project_id';
 
-/** The table `trace_shares`. */
-export class ShareTable implements Shares {
+/**
+ * Traces that are shared by links. A share is removed with the runs of its trace.
+ * The table `trace_shares`.
+ */
+export class ShareTable {
   constructor(private readonly pool: Pool) {}
 
+  /**
+   * Shares the trace of a run, or answers the share that it has; undefined when the run does not exist.
+   * @throws PublicError conflict when the run is in several such traces
+   */
   async share(
     tenantId: string,
     { id, projectId, traceId }: RunToShare,
@@ -82,6 +67,10 @@ export class ShareTable implements Shares {
     });
   }
 
+  /**
+   * The token of a run's trace, if it is shared; undefined when the run does not exist.
+   * @throws PublicError conflict when the run is in several shared traces
+   */
   async find(tenantId: string, runId: string): Promise<{ readonly token: string | undefined } | undefined> {
     const { rows } = await this.pool.query<{ is_known: boolean; tokens: readonly string[] }>(
       `SELECT EXISTS (SELECT FROM ${KEYS}) AS is_known, ARRAY(
@@ -96,6 +85,11 @@ export class ShareTable implements Shares {
     return { token: found.tokens[0] };
   }
 
+  /**
+   * Ends the shares of all traces that the run is in, and of the trace of this id, whose root may not have
+   * arrived; limited to the project if one is named. Their tokens are invalid from then on.
+   * @returns false when the run does not exist
+   */
   async unshare(tenantId: string, { id, projectId }: Omit<RunToShare, 'traceId'>): Promise<boolean> {
     const { rows } = await this.pool.query<{ is_known: boolean }>(
       `WITH gone AS (
@@ -107,7 +101,10 @@ export class ShareTable implements Shares {
     return rows[0]?.is_known === true;
   }
 
-  /** The one statement that names no tenant: the token is all that its sender has. */
+  /**
+   * The trace that a token shares.
+   * The one statement that names no tenant: the token is all that its sender has.
+   */
   async open(token: string): Promise<SharedTrace | undefined> {
     const { rows } = await this.pool.query<Row>(
       `SELECT tenant_id, project_id, trace_id, token FROM trace_shares s WHERE token = $1
@@ -120,6 +117,8 @@ export class ShareTable implements Shares {
     );
   }
 }
+
+export type Shares = Pick<ShareTable, keyof ShareTable>;
 
 function severalTraces(runId: string, where: string): PublicError {
   return new PublicError(

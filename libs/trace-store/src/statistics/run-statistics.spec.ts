@@ -7,8 +7,7 @@ import { systemClock } from '#lib/time';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
 import { readSums, sumRuns } from './sum-runs.js';
 import { addSumsRow, KeyedSums } from './run-statistics-table.js';
-import { fillStatistics } from './fill-statistics.js';
-import { foldStatistics } from './fold-statistics.js';
+import { fillStatistics, foldStatistics } from './fold-statistics.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
 
 const postgres = testPostgres();

@@ -2,8 +2,10 @@ import type { Filter } from '#lib/filter-language';
 import { type Connection, type Pool, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
 import { type ProjectFeedback, projectFeedbackStats } from '../feedback/feedback-stats.js';
-import { filterSql } from '../filter/filter-sql.js';
-import { limitedRead } from '../limited-read.js';
+import { filterSql, sealedPlacesSql } from '../filter/filter-sql.js';
+import { lightFilters, payloadsOf } from '../filter/payload-filters.js';
+import { limitedReadOfSealed, type SealedLoader, type SealedPlaces } from '../lake/sealed-loader.js';
+import { limitedRead, type ReadLimit } from '../limited-read.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { keyConditions, Parameters, runConditions, type RunSearch } from '../query/run-search.js';
 import { isSummedCall, isSummedCallSql } from '../run/own-usage.js';
@@ -171,19 +173,33 @@ function asksForRoots({ isRoot, filters }: RunSearch): boolean {
 }
 
 /** One snapshot for all statements of an answer: a condition that no index serves may read every run of a project. */
+const LIMIT: ReadLimit = {
+  what: 'Adding up these runs',
+  advice: 'ask for fewer projects, a shorter time or one trace',
+  isOneMoment: true,
+};
+
 function inSnapshot<T>(pool: Pool, work: (client: Connection) => Promise<T>): Promise<T> {
-  return limitedRead(pool, work, {
-    what: 'Adding up these runs',
-    advice: 'ask for fewer projects, a shorter time or one trace',
-    isOneMoment: true,
-  });
+  return limitedRead(pool, work, LIMIT);
 }
 
 /** Sums of the runs that match the search. @throws PublicError bad_request */
-export function statisticsOfRuns(pool: Pool, tenantId: string, search: RunSearch): Promise<RunStatistics> {
+export function statisticsOfRuns(
+  pool: Pool,
+  tenantId: string,
+  search: RunSearch,
+  sealed?: SealedLoader,
+): Promise<RunStatistics> {
+  const { isRoot, runType } = search;
+  if (!isSummed(search))
+    return limitedReadOfSealed(
+      pool,
+      sealed,
+      () => sealedPlaces(tenantId, search),
+      (client, readsSealed) => ofFoundRuns(client, tenantId, search, readsSealed),
+      LIMIT,
+    );
   return inSnapshot(pool, async (client) => {
-    const { isRoot, runType } = search;
-    if (!isSummed(search)) return ofFoundRuns(client, tenantId, search);
     const sums = await sumsOf(client, tenantId, search.projectIds ?? [], search);
     const lastStartTime = await lastStart(client, tenantId, search);
     if (runType === undefined) return summarize(sums, { isRoot, lastStartTime });
@@ -265,8 +281,23 @@ function conditionOf(tenantId: string, search: RunSearch, parameters: Parameters
   ].join(' AND ');
 }
 
-async function ofFoundRuns(client: Connection, tenantId: string, search: RunSearch): Promise<RunStatistics> {
+/** Sealed runs whose payloads `ofFoundRuns` may read. */
+function sealedPlaces(tenantId: string, search: RunSearch): SealedPlaces {
+  const { filters = {}, projectIds } = search;
   const parameters = new Parameters();
+  const rowsOf = (columns: string, condition: string): string =>
+    `SELECT ${columns} FROM runs r WHERE ${conditionOf(tenantId, { ...search, filters: lightFilters(filters) }, parameters)} AND ${condition}`;
+  const text = sealedPlacesSql(filters, rowsOf, parameters);
+  return { tenantId, projectIds, fields: payloadsOf(filters), text, values: parameters.values };
+}
+
+async function ofFoundRuns(
+  client: Connection,
+  tenantId: string,
+  search: RunSearch,
+  readsSealed: boolean,
+): Promise<RunStatistics> {
+  const parameters = new Parameters(readsSealed);
   const condition = conditionOf(tenantId, search, parameters);
   const runs = totalOf(await sumRuns(client, condition, parameters.values, 'one'));
   const { rows } = await client.query<{ last: string | null }>({

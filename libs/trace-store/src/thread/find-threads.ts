@@ -1,6 +1,8 @@
 import { type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
-import { filterSql, type RunFilters } from '../filter/filter-sql.js';
+import { filterSql, sealedPlacesSql } from '../filter/filter-sql.js';
+import { lightFilters, payloadsOf, type RunFilters } from '../filter/payload-filters.js';
+import type { SealedPlaces } from '../lake/sealed-loader.js';
 import { Parameters, runConditions } from '../query/run-search.js';
 
 /** Conditions on threads: those match whose traces meet all of it. */
@@ -13,6 +15,12 @@ export interface ThreadSearch {
   readonly to?: Instant | undefined;
   /** Filters on the roots of the traces. */
   readonly filters?: RunFilters | undefined;
+}
+
+/** A search whose transaction is begun. */
+export interface BegunSearch extends ThreadSearch {
+  /** True when payloads of sealed roots are loaded for it. */
+  readonly readsSealed?: boolean;
 }
 
 /** Position of a page: the last root of the thread before it, by time, then by ids. */
@@ -101,6 +109,22 @@ type RootRow = Readonly<Record<'thread_id' | 'start_time' | 'id' | 'trace_id', s
 const ROOT = '(r.start_time, r.id, r.trace_id)';
 const NEWEST_FIRST = 'r.start_time DESC, r.id DESC, r.trace_id DESC';
 
+/** Sealed roots whose payloads statements with `rootCondition` may read. */
+export function sealedRoots(tenantId: string, search: ThreadSearch): SealedPlaces {
+  const { filters = {}, projectId } = search;
+  const parameters = new Parameters();
+  const rowsOf = (columns: string, condition: string): string =>
+    `SELECT ${columns} FROM runs r WHERE ${rootCondition(tenantId, { ...search, filters: lightFilters(filters) }, parameters)} AND ${condition}`;
+  const text = sealedPlacesSql(filters, rowsOf, parameters);
+  return {
+    tenantId,
+    projectIds: [projectId],
+    fields: payloadsOf(filters),
+    text,
+    values: parameters.values,
+  };
+}
+
 /** Condition on a row of `runs r` that is a root of a matching thread. */
 export function rootCondition(tenantId: string, search: ThreadSearch, parameters: Parameters): string {
   const { projectId, threadId, from, to, filters } = search;
@@ -121,7 +145,7 @@ export function rootCondition(tenantId: string, search: ThreadSearch, parameters
 export async function findThreads(
   db: Queryable,
   tenantId: string,
-  search: ThreadSearch,
+  search: BegunSearch,
   page: ThreadPageOptions,
   mostRoots = MOST_ROOTS,
 ): Promise<PlacedThreads> {
@@ -136,8 +160,8 @@ export async function findThreads(
 }
 
 /** Number of threads that have a matching root. */
-export async function countThreads(db: Queryable, tenantId: string, search: ThreadSearch): Promise<number> {
-  const parameters = new Parameters();
+export async function countThreads(db: Queryable, tenantId: string, search: BegunSearch): Promise<number> {
+  const parameters = new Parameters(search.readsSealed);
   const condition = rootCondition(tenantId, search, parameters);
   const { rows } = await db.query<{ total: string }>({
     text: `SELECT count(*) AS total FROM (SELECT DISTINCT r.thread_id FROM runs r WHERE ${condition}) t`,
@@ -156,12 +180,12 @@ class ThreadWalk {
   constructor(
     private readonly db: Queryable,
     private readonly tenantId: string,
-    private readonly search: ThreadSearch,
+    private readonly search: BegunSearch,
     private readonly after: ThreadCursor | undefined,
   ) {}
 
   async until(wanted: number, mostRoots: number): Promise<'enough' | 'exhausted' | 'given up'> {
-    const parameters = new Parameters();
+    const parameters = new Parameters(this.search.readsSealed);
     const condition = rootCondition(this.tenantId, this.search, parameters);
     const before = this.after
       ? ` AND r.start_time <= ${timeOf(this.after, parameters)} AND ${ROOT} < ${placeOf(this.after, parameters)}`
@@ -200,7 +224,7 @@ class ThreadWalk {
 
   /** Threads among these whose last root is on a page before, or is newer. */
   async #ofEarlierPages(after: ThreadCursor, some: readonly PlacedThread[]): Promise<ReadonlySet<string>> {
-    const parameters = new Parameters();
+    const parameters = new Parameters(this.search.readsSealed);
     const condition = rootCondition(this.tenantId, this.search, parameters);
     const threads = parameters.add(some.map(({ threadId }) => threadId));
     const time = timeOf(after, parameters);
@@ -225,10 +249,10 @@ class ThreadWalk {
 async function gatherThreads(
   db: Queryable,
   tenantId: string,
-  search: ThreadSearch,
+  search: BegunSearch,
   { limit, offset = 0, after }: ThreadPageOptions,
 ): Promise<readonly PlacedThread[]> {
-  const parameters = new Parameters();
+  const parameters = new Parameters(search.readsSealed);
   const condition = rootCondition(tenantId, search, parameters);
   const begin = after
     ? `SELECT ${timeOf(after, parameters)} AS start_time, 0 AS passed`

@@ -2,8 +2,7 @@ import type { FieldProblem } from '#lib/errors';
 import { type ByteRange, parseJson } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import { type Instant, isWithinYears, parseInstant } from '#lib/time';
-import { isTraceTier, type TraceTier } from '../retention/trace-tier.js';
-import type { RunStatus } from '../run/stored-run.js';
+import { isTraceTier, type RunStatus, type TraceTier } from '../run/stored-run.js';
 
 /** A member of an operation that was changed or left out, so that its run can be stored. */
 export interface MemberNote extends FieldProblem {

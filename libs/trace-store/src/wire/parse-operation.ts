@@ -18,15 +18,23 @@ import { type LightMembers, type MemberNote, MemberReader, storable } from './me
 import { repairSurrogates, replaceNonFinite, textPieces, trimmed, validatePayload } from './text-pieces.js';
 import type { ProjectReference } from '../project/project.js';
 import type { RunChange, RunOperation } from './run-operation.js';
-import { PAYLOAD_FIELDS, type PayloadField, type RunPayloads } from '../run/stored-run.js';
+import {
+  COLUMN_LIST,
+  type ColumnsWith,
+  PAYLOAD_FIELDS,
+  type PayloadField,
+  type PropertyOf,
+  type RunPayloads,
+  type Sent,
+} from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
 import { firstTokenTime, hasFigures, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
 import { isSummedCall } from '../run/own-usage.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;
 
-/** Light members that are read. */
-const LIGHT = new Set([
+/** Light members that are read: those of columns, and those that place the run. */
+const LIGHT: ReadonlySet<string> = new Set([
   'id',
   'trace_id',
   'parent_run_id',
@@ -35,20 +43,31 @@ const LIGHT = new Set([
   'session_name',
   'project_name',
   'start_time',
-  'end_time',
-  'name',
-  'run_type',
-  'status',
-  'tags',
-  'reference_example_id',
-  'trace_tier',
-  'total_tokens',
-  'prompt_tokens',
-  'completion_tokens',
-  'total_cost',
-  'prompt_cost',
-  'completion_cost',
+  ...COLUMN_LIST.flatMap(({ name, sent, isTotal }) => (sent || isTotal ? [name] : [])),
 ]);
+
+const READ: Readonly<Record<Sent, (reader: MemberReader, name: string) => unknown>> = {
+  name: (reader, name) => reader.cutText(name, MAX_NAME_CHARS),
+  word: (reader, name) => reader.text(name, 100)?.toLowerCase(),
+  uuid: (reader, name) => reader.uuid(name),
+  time: (reader, name) => reader.time(name),
+  status: (reader) => reader.status(),
+  tags: (reader) => reader.tags(),
+  tier: (reader) => reader.tier(),
+};
+
+const SENT = COLUMN_LIST.flatMap(({ name, property, sent }) =>
+  sent ? [{ name, property, read: READ[sent] }] : [],
+);
+
+type SentValues = Pick<RunChange, PropertyOf<ColumnsWith<{ sent: string }>>>;
+
+/** Values of columns that are members of the operation. */
+function sentValues(reader: MemberReader): SentValues {
+  const values: Record<string, unknown> = {};
+  for (const { name, property, read } of SENT) values[property] = read(reader, name);
+  return values as SentValues;
+}
 
 /** Members that clients send for each run and that say nothing new to the store. */
 const REDUNDANT = new Set(['child_runs', 'child_execution_order', 'execution_order', 'attachments']);
@@ -392,13 +411,7 @@ function* read(
     dottedOrder,
     project: projectOf(reader),
     startTime: reader.time('start_time') ?? (kind === 'post' ? dottedOrder?.startTime : undefined),
-    endTime: reader.time('end_time'),
-    name: reader.cutText('name', MAX_NAME_CHARS),
-    runType: reader.text('run_type', 100)?.toLowerCase(),
-    status: reader.status(),
-    tags: reader.tags(),
-    referenceExampleId: reader.uuid('reference_example_id'),
-    traceTier: reader.tier(),
+    ...sentValues(reader),
     ...derived,
   };
   if (reader.problems.length > 0 || id === undefined)

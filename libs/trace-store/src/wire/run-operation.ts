@@ -1,14 +1,20 @@
+import { type FieldProblem, PublicError } from '#lib/errors';
+import { type ByteRange, eachItem, eachMember, expectEnd, type JsonWalk } from '#lib/json';
 import type { Instant } from '#lib/time';
 import type { NewFeedback } from '../feedback/feedback.js';
 import type { ProjectReference } from '../project/project.js';
-import type { TraceTier } from '../retention/trace-tier.js';
-import type { PayloadField, RunPayloads, RunStatus } from '../run/stored-run.js';
+import type { ColumnsWith, PayloadField, PropertyOf, RunPayloads, RunRow } from '../run/stored-run.js';
 import type { DottedOrder } from './dotted-order.js';
 import type { ModelFacts } from './extra-facts.js';
 import type { Usage } from './usage.js';
 
+/** Columns whose values an operation may state, each under the name that it has in a row. */
+type StatedColumns = PropertyOf<ColumnsWith<{ changes: 'replace' }> | ColumnsWith<{ sent: string }>>;
+
 /** One create or update of a run after parsing; members that it does not mention are absent. */
-export interface RunChange {
+export type RunChange = {
+  readonly [Name in StatedColumns]: Exclude<RunRow[Name], ''> | undefined;
+} & {
   readonly kind: 'post' | 'patch';
   /** The operation's, for problems that are found later. */
   readonly place: readonly (string | number)[];
@@ -18,22 +24,12 @@ export interface RunChange {
   readonly dottedOrder: DottedOrder | undefined;
   readonly project: ProjectReference | undefined;
   readonly startTime: Instant | undefined;
-  readonly endTime: Instant | undefined;
-  readonly firstTokenTime: Instant | undefined;
-  readonly name: string | undefined;
-  readonly runType: string | undefined;
-  readonly status: RunStatus | undefined;
-  readonly tags: readonly string[] | undefined;
-  readonly threadId: string | undefined;
-  readonly referenceExampleId: string | undefined;
-  readonly traceTier: TraceTier | undefined;
   readonly usage: Usage | undefined;
   readonly model: ModelFacts | undefined;
-  readonly provider: string | undefined;
   /** Metadata of its `extra`, a view. */
   readonly metadata: Buffer | undefined;
   readonly payloads: RunPayloads;
-}
+};
 
 /** One create or update of a run, as it came over the wire. */
 export interface RunOperation {
@@ -71,4 +67,69 @@ export interface RunBatch {
   readonly leftOut?: readonly LeftOut[];
   /** Feedback on these runs, or on others. */
   readonly feedback?: readonly NewFeedback[];
+}
+
+/**
+ * Maximum number of operations; clients send a hundred at a time. Each costs many times its bytes in memory
+ * while it is parsed.
+ */
+const MAX_OPERATIONS = 20_000;
+/** Far deeper than a run may be: a problem of one run must not refuse the others of its batch. */
+const SPLIT = { levels: 1000, isLenient: true };
+
+/**
+ * Maximum number of members of a batch that are examined. Two are known, and a client must not fill time and
+ * memory with its own problems.
+ */
+const MAX_MEMBERS = 100;
+const MAX_NAME = 200;
+
+function refuse(problems: readonly FieldProblem[]): never {
+  throw new PublicError('invalid', 'the batch is not valid', problems);
+}
+
+/**
+ * Takes `{"post": […], "patch": […]}` apart without building it, so that each run keeps its bytes.
+ * @param place of the whole, in the caller's terms
+ * @throws JsonSyntaxError when it is no JSON of that shape. PublicError too_large; invalid for other members, and for neither
+ * of the two: runs under a misspelt name would be lost
+ */
+export function* splitBatch(body: Buffer, place: readonly (string | number)[] = []): JsonWalk<RunBatch> {
+  const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
+  function* take(name: 'post' | 'patch', range: ByteRange): JsonWalk<void> {
+    if (range.end - range.start === 4 && body.toString('latin1', range.start, range.end) === 'null') return;
+    const operations = batch[name];
+    const visit = (item: ByteRange): void => {
+      if (batch.post.length + batch.patch.length === MAX_OPERATIONS)
+        throw new PublicError('too_large', `A batch can have at most ${MAX_OPERATIONS} runs and updates`);
+      operations.push({
+        run: body.subarray(item.start, item.end),
+        place: [...place, name, operations.length],
+      });
+    };
+    yield* eachItem(body, range.start, visit, SPLIT);
+  }
+  const unknown = new Set<string>();
+  const refuseUnknown = (): never =>
+    refuse(
+      [...unknown].map((name) => ({
+        loc: [...place, name],
+        msg: 'Unknown member; known here: post, patch',
+        type: 'extra_forbidden',
+      })),
+    );
+  let members = 0;
+  const visit = (name: string, range: ByteRange): JsonWalk<void> | void => {
+    const work = name === 'post' || name === 'patch' ? take(name, range) : undefined;
+    if (!work) unknown.add(name.slice(0, MAX_NAME));
+    if (++members < MAX_MEMBERS) return work;
+    if (unknown.size > 0) refuseUnknown();
+    refuse([{ loc: [...place, name], msg: 'Member sent too often; send it once', type: 'value_error' }]);
+  };
+  const end = yield* eachMember(body, 0, visit, SPLIT);
+  expectEnd(body, end);
+  if (members === 0)
+    refuse([{ loc: [...place, 'post'], msg: 'Field required: post or patch', type: 'missing' }]);
+  if (unknown.size > 0) refuseUnknown();
+  return batch;
 }

@@ -1,6 +1,6 @@
 import { PublicError } from '#lib/errors';
 import { atOnce } from '#lib/json';
-import { splitBatch } from './split-batch.js';
+import { splitBatch } from './run-operation.js';
 
 const problemsOf = (text: string): readonly (readonly [string, string])[] => {
   try {

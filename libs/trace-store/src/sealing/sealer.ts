@@ -1,0 +1,312 @@
+import { randomUUID } from 'node:crypto';
+import { errorText } from '#lib/errors';
+import { inTransaction, type Pool } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { ExportCursor } from '../export/export-progress.js';
+import { SEGMENT_COLUMNS } from '../export/export-columns.js';
+import { PostgresExportSource } from '../export/postgres-export-source.js';
+import { giveBackPartitions } from './empty-partitions.js';
+import type { LakeStore } from '../lake/segment-reader.js';
+import { eachStep } from '../limited-read.js';
+import type { PostgresPayloadStore } from '../run/payload-store.js';
+import { findPlaces } from '../run/run-keys.js';
+import type { RunPlace } from '../run/stored-run.js';
+import {
+  claimDay,
+  type ClaimedDay,
+  type DayResult,
+  finishDay,
+  listDays,
+  lookForDays,
+  LostDayError,
+  noteFailure,
+  releaseDay,
+  renewClaim,
+  timesOf,
+} from './lake-days.js';
+import type { Lake, LakeDay, LakeDaySearch, LakeOptions, LakeTable, SealedDay } from './lake.js';
+import {
+  adoptRows,
+  deleteFormer,
+  deleteGarbage,
+  dropIntent,
+  findNaming,
+  hasGarbage,
+  type FormerSegment,
+  listFormer,
+  listGarbage,
+  noteIntent,
+  noteWritten,
+} from './lake-segments.js';
+import { countDueTables, listTables, TablePublisher } from './lake-table.js';
+import { uploadOptions, writeSegment } from './segment-file.js';
+
+const FILE_BYTES = 512 << 20;
+const HOURS = 24;
+const MS_PER_HOUR = 3_600_000;
+/** New days are looked for so often within the quiet hours. */
+const NEW_DAYS_SHARE = 24;
+/** The lease of a day is a minute. */
+const BEAT_MS = 10_000;
+/** Searches in a row whose runs were all removed before they were locked. */
+const MOST_MISSES = 10;
+/** Runs that are brought back in one transaction. */
+const BROUGHT_BACK_AT_ONCE = 200;
+
+export interface SealerParts {
+  readonly pool: Pool;
+  readonly payloads: Pick<PostgresPayloadStore, 'query' | 'sealed' | 'unseal'>;
+  readonly options: LakeOptions;
+  readonly log: Logger;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'now'>;
+}
+
+/** A claim that is renewed while its day is worked on. */
+class Claim {
+  #claim: string;
+  #renewedMs: number;
+
+  constructor(
+    private readonly parts: Pick<SealerParts, 'pool' | 'clock'>,
+    readonly day: ClaimedDay,
+    claim: string,
+  ) {
+    this.#claim = claim;
+    this.#renewedMs = parts.clock.monotonicMs();
+  }
+
+  get text(): string {
+    return this.#claim;
+  }
+
+  /** Renews it when that is due. @throws LostDayError */
+  async beat(): Promise<void> {
+    const nowMs = this.parts.clock.monotonicMs();
+    if (nowMs - this.#renewedMs < BEAT_MS) return;
+    this.#claim = await renewClaim(this.parts.pool, this.day, this.#claim);
+    this.#renewedMs = nowMs;
+  }
+}
+
+/**
+ * Seals days. A day is claimed; then for each file the intent is committed, rows are read and uploaded, and their runs
+ * are given their rows of the file, piece by piece; then runs that still name a former file get their payloads back, and
+ * the new files take the place of the former ones. A worker that dies between any two steps leaves every run with its
+ * payloads, in Postgres or in a file that stays: the next one writes the day anew from there.
+ */
+export class DaySealer implements Lake {
+  readonly #parts: SealerParts;
+  readonly #source: PostgresExportSource;
+  readonly #tables: TablePublisher;
+  /** Time of the next search for new days. */
+  #addsDaysMs = 0;
+
+  constructor(parts: SealerParts) {
+    this.#parts = parts;
+    this.#tables = new TablePublisher({ ...parts, place: parts.options });
+    this.#source = new PostgresExportSource(parts.pool, parts.payloads, SEGMENT_COLUMNS);
+  }
+
+  get place(): LakeStore {
+    return this.#parts.options;
+  }
+
+  async look(): Promise<number> {
+    const { pool, options, clock } = this.#parts;
+    const { quietHours = HOURS, eraseHours = HOURS } = options;
+    const nowMs = clock.monotonicMs();
+    // a day waits for its quiet hours anyway
+    const addsDays = nowMs >= this.#addsDaysMs;
+    const due = await lookForDays(pool, { quietHours, eraseHours, addsDays });
+    if (addsDays) this.#addsDaysMs = nowMs + (quietHours * MS_PER_HOUR) / NEW_DAYS_SHARE;
+    return due + (await countDueTables(pool));
+  }
+
+  publish({ signal }: { readonly signal: AbortSignal }): Promise<void> {
+    return this.#tables.publish(signal);
+  }
+
+  tables(tenantId: string, projectIds?: readonly string[]): Promise<readonly LakeTable[]> {
+    return listTables(this.#parts.pool, tenantId, projectIds);
+  }
+
+  async sealNext({ signal }: { readonly signal: AbortSignal }): Promise<SealedDay | undefined> {
+    signal.throwIfAborted();
+    const { pool, log } = this.#parts;
+    const claimed = await claimDay(pool);
+    if (!claimed) return undefined;
+    const claim = new Claim(this.#parts, claimed.day, claimed.claim);
+    try {
+      return await this.#seal(claim, signal);
+    } catch (error) {
+      const { tenantId, projectId, day, tier } = claim.day;
+      if (signal.aborted) await releaseDay(pool, claim.day, claim.text);
+      else if (!(error instanceof LostDayError)) {
+        const problem = errorText(error);
+        log.warn({ tenantId, projectId, day, tier, problem }, 'sealing a day failed; retrying later');
+        await noteFailure(pool, claim.day, claim.text, problem);
+      }
+      throw error;
+    }
+  }
+
+  async #seal(claim: Claim, signal: AbortSignal): Promise<SealedDay> {
+    const { pool, options, log } = this.#parts;
+    const { day } = claim;
+    const { tenantId, projectId, tier, generation } = day;
+    const segments: string[] = [];
+    const sums = { rows: 0, bytes: 0, copiedBytes: 0, unadopted: 0, removed: 0 };
+    let after: ExportCursor | undefined;
+    for (let isLast = false; !isLast;) {
+      const part = await this.#sealPart(claim, after, signal);
+      ({ isLast, after } = part);
+      if (part.segment === undefined) continue;
+      segments.push(part.segment);
+      for (const name of ['rows', 'bytes', 'copiedBytes', 'unadopted', 'removed'] as const)
+        sums[name] += part[name];
+    }
+    await this.#emptyFormer(claim, signal);
+    const result: DayResult = { segments, ...sums };
+    await finishDay(pool, day, claim.text, result, options.eraseHours ?? HOURS);
+    const { rows, bytes, copiedBytes } = sums;
+    log.info({ tenantId, projectId, day: day.day, tier, generation, rows, bytes, copiedBytes }, 'day sealed');
+    return {
+      tenantId,
+      projectId,
+      day: day.day,
+      tier,
+      generation,
+      rows: rows - sums.unadopted,
+      bytes,
+      copiedBytes,
+      files: segments.length,
+    };
+  }
+
+  /** Writes the next file and gives its rows to their runs. */
+  async #sealPart(claim: Claim, after: ExportCursor | undefined, signal: AbortSignal) {
+    const { pool, options } = this.#parts;
+    const { day } = claim;
+    const id = randomUUID();
+    const key = `${options.prefix}/${day.tenantId}/${day.projectId}/day=${day.day}/tier=${day.tier}/generation=${day.generation}/${id}.parquet`;
+    const intent = { id, key };
+    await noteIntent(pool, day, intent);
+    // before the rows are read: a change that it does not see may be in the file, and its run is left alone
+    const seen = await currentSnapshot(pool);
+    const { tenantId, projectId, tier } = day;
+    const { from: startTime, to: endTime } = timesOf(day);
+    const window = { tenantId, projectId, startTime, endTime, tier };
+    const rows = await this.#source.read(after ? { ...window, after } : window);
+    const { file, isLast } = await writeSegment(rows, {
+      startUpload: () => options.store.startMultipartUpload(options.bucket, key, uploadOptions(signal)),
+      beat: () => claim.beat(),
+      fileBytes: options.fileBytes ?? FILE_BYTES,
+      metadata: {
+        'agentplane.tenant_id': tenantId,
+        'agentplane.session_id': projectId,
+        'agentplane.day': day.day,
+        'agentplane.tier': tier,
+      },
+      signal,
+    });
+    if (!file) {
+      await dropIntent(pool, intent);
+      return { segment: undefined, isLast, after } as const;
+    }
+    await noteWritten(pool, day, intent, seen, file);
+    let adopted = 0;
+    let removed = 0;
+    for (const piece of file.pieces(day)) {
+      signal.throwIfAborted();
+      await claim.beat();
+      const result = await adoptRows(pool, day, intent, seen, piece);
+      adopted += result.adopted;
+      removed += result.removed;
+    }
+    const { rows: count, bytes, copiedBytes } = file;
+    return {
+      segment: id,
+      isLast,
+      after: file.last,
+      rows: count,
+      bytes,
+      copiedBytes,
+      unadopted: count - adopted,
+      removed,
+    } as const;
+  }
+
+  /** Brings back the payloads of runs that still name a former file: they are of another tier now. */
+  async #emptyFormer(claim: Claim, signal: AbortSignal): Promise<void> {
+    const { pool, payloads } = this.#parts;
+    const { day } = claim;
+    let misses = 0;
+    for (;;) {
+      signal.throwIfAborted();
+      await claim.beat();
+      const naming = await findNaming(pool, day, day.former, BROUGHT_BACK_AT_ONCE);
+      if (naming.length === 0) return;
+      if (misses > MOST_MISSES)
+        throw new Error(`run ${naming[0]?.id ?? ''} names a former file and has no key; delete it`);
+      await inTransaction(pool, async (client) => {
+        const places = await findPlaces(client, day.tenantId, naming, { lock: true });
+        const own = places.filter((place) => place?.projectId === day.projectId) as RunPlace[];
+        // removed meanwhile, which the next search shows
+        misses = own.length === 0 ? misses + 1 : 0;
+        await payloads.unseal(client, own);
+      });
+    }
+  }
+
+  hasGarbage(): Promise<boolean> {
+    return hasGarbage(this.#parts.pool);
+  }
+
+  async tidy(): Promise<void> {
+    const { pool, options, log } = this.#parts;
+    const { store, bucket } = options;
+    const steps: (() => Promise<unknown>)[] = [];
+    for (const { key, isSettled } of await listGarbage(pool))
+      steps.push(async () => {
+        // the row of its segment is gone, and with it whether its worker died in the middle of the upload
+        if (isSettled) await this.#abortUploads(key);
+        await store.delete(bucket, key);
+        if (isSettled) await deleteGarbage(pool, key);
+      });
+    for (const segment of await listFormer(pool)) steps.push(() => this.#deleteFormer(segment));
+    await eachStep([...steps, () => giveBackPartitions(pool, log)]);
+  }
+
+  async #deleteFormer(segment: FormerSegment): Promise<void> {
+    const { pool, options, log } = this.#parts;
+    const { id, key, isWhole } = segment;
+    // nothing names it by then; a mistake here would lose payloads
+    if ((await findNaming(pool, segment, [id], 1)).length > 0) {
+      log.error({ segment: id, key }, 'a file that was replaced is still named by runs; it is kept');
+      return;
+    }
+    if (!isWhole) await this.#abortUploads(key);
+    await options.store.delete(options.bucket, key);
+    await deleteFormer(pool, segment);
+  }
+
+  async #abortUploads(key: string): Promise<void> {
+    const { options, log } = this.#parts;
+    await options.store.abortUploadsOf(options.bucket, key).catch((error: unknown) => {
+      const problem = errorText(error);
+      log.warn({ key, problem }, 'aborting uploads of a dead worker failed; the store keeps their parts');
+    });
+  }
+
+  status(tenantId: string, search: LakeDaySearch): Promise<readonly LakeDay[]> {
+    return listDays(this.#parts.pool, tenantId, search);
+  }
+}
+
+async function currentSnapshot(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ seen: string }>('SELECT pg_current_snapshot()::text AS seen');
+  const seen = rows[0]?.seen;
+  if (seen === undefined) throw new Error('reading the snapshot failed: it returned no row');
+  return seen;
+}
