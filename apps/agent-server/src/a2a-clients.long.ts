@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { testPostgres, waitFor } from '#lib/testing';
 import { newestClient, olderClient, type A2aTestClient } from '../testdata/a2a-clients.js';
 import { ServerProcess } from '../testdata/start-server.js';
+import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
 const TALKING_AGENT = join(import.meta.dirname, '..', 'testdata', 'talking-agent');
 
@@ -11,7 +12,8 @@ let server: ServerProcess;
 
 beforeAll(async () => {
   uri = (await postgres.freshDatabase()).uri;
-  server = await ServerProcess.start({ uri, folder: TALKING_AGENT });
+  const env = { RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
+  server = await ServerProcess.start({ uri, folder: TALKING_AGENT, env });
 });
 
 afterAll(async () => {
@@ -95,6 +97,27 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, { connect }) => {
     const asked = await asking.send(say('x'));
     expect((await asking.cancel(asked.id)).state).toBe('canceled');
     expect((await asking.get(asked.id)).state).toBe('canceled');
+  });
+
+  it('sets, gets, lists and deletes receivers of notifications', async () => {
+    const client = await connect('echo');
+    const { id } = await client.send(say('x'));
+    const url = 'http://127.0.0.1:9/hook';
+    expect(await client.receivers(id, url)).toEqual({ urls: [url, url, url], left: 0 });
+  });
+
+  it('calls the receiver that a message names', async () => {
+    const client = await connect('echo');
+    const receiver = await WebhookReceiver.start();
+    const { id } = await client.send({ ...say('x'), receiver: receiver.url });
+    await waitFor(() => receiver.calls.some(({ text }) => text.includes(id) && text.includes('1: x')));
+    expect(receiver.calls[0]?.headers).toHaveProperty('x-a2a-notification-token', 'token');
+    receiver.stop();
+  });
+
+  it('reads the extended card', async () => {
+    const client = await connect('echo');
+    expect(await client.describe()).toBe('Repeats the last message.');
   });
 
   it('shows as much history as it is asked for', async () => {

@@ -137,12 +137,21 @@ describe('an error of the protocol', () => {
     ['a message to a task that does not exist', oldSend(hi, { taskId: NOBODYS }), -32001, 1],
     ['the end of a task that does not exist', request('tasks/cancel', { id: NOBODYS }), -32001, 1],
     ['reading a task that does not exist', request('SubscribeToTask', { id: NOBODYS }), -32001, 1],
-    ['push of 0.3', request('tasks/pushNotificationConfig/set', {}), -32003, 1],
-    ['push of 1.0', request('ListTaskPushNotificationConfigs', {}), -32003, 1],
+    ['a receiver of no task', request('tasks/pushNotificationConfig/set', {}), -32602, 1],
+    ['the receivers of no task', request('ListTaskPushNotificationConfigs', {}), -32602, 1],
     [
-      'a message with an address for pushes',
-      request('message/send', { ...old(hi), configuration: { pushNotificationConfig: { url: 'http://x' } } }),
-      -32003,
+      'receivers without an id',
+      { jsonrpc: '2.0', method: 'tasks/pushNotificationConfig/list' },
+      -32602,
+      null,
+    ],
+    [
+      'a message with a receiver on a private address',
+      request('message/send', {
+        ...old(hi),
+        configuration: { pushNotificationConfig: { url: 'http://127.0.0.1/' } },
+      }),
+      -32602,
       1,
     ],
     [
@@ -529,7 +538,7 @@ describe('an agent card', () => {
       protocolVersion: '0.3.0',
       preferredTransport: 'JSONRPC',
       url,
-      capabilities: { streaming: true, pushNotifications: false },
+      capabilities: { streaming: true, pushNotifications: true },
       defaultInputModes: expect.arrayContaining(['text/plain', 'application/json', 'image/png']) as unknown,
       skills: [{ id: 'echo' }],
       supportedInterfaces: [

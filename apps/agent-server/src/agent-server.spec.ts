@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { testDeltaThreads } from '../testdata/delta-threads.js';
 import { testRefusedWrites } from '../testdata/refused-writes.js';
 import { SAMPLE_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 import { endsRun, namesOf, threadEvents } from '../testdata/thread-events.js';
 
 interface Event {
@@ -26,13 +27,13 @@ let server: ServerProcess;
 let client: Client;
 
 beforeAll(async () => {
-  uri = (await postgres.freshDatabase()).uri;
+  uri = (await postgres.freshDatabase(prepareDatabase)).uri;
   server = await ServerProcess.start({ uri });
   client = server.client();
 });
 
 afterAll(async () => {
-  await server?.stop();
+  await server?.stop('SIGKILL');
 });
 
 async function collect(stream: AsyncIterable<unknown>): Promise<Event[]> {
@@ -97,6 +98,37 @@ describe('a run on a thread', () => {
     await client.runs.cancel(thread_id, later.run_id, true);
     expect((await client.threads.get(thread_id)).status).toBe('interrupted');
     expect((await client.runs.get(thread_id, later.run_id)).status).toBe('interrupted');
+  });
+
+  it('has the reason for which it was cancelled, the first of several', async () => {
+    const { thread_id } = await client.threads.create();
+    const reasonOf = async (runId: string): Promise<unknown> => {
+      const run: object = await client.runs.get(thread_id, runId);
+      return 'cancel_reason' in run && run.cancel_reason;
+    };
+    const cancel = (runId: string, query = '') =>
+      fetch(`${server.url}/threads/${thread_id}/runs/${runId}/cancel?${query}`, { method: 'POST' });
+    const slow = { input: { waitMs: 20_000 } };
+    const working = await client.runs.create(thread_id, 'slow', slow);
+    expect(await reasonOf(working.run_id)).toBeNull();
+    const waiting = await client.runs.create(thread_id, 'slow', slow);
+    expect((await cancel(waiting.run_id, `cancel_reason=${'x'.repeat(1_001)}`)).status).toBe(400);
+    await cancel(waiting.run_id, 'cancel_reason=out%20of%20budget');
+    expect(await reasonOf(waiting.run_id)).toBe('out of budget');
+    const newer = await client.runs.create(thread_id, 'slow', { ...slow, multitaskStrategy: 'interrupt' });
+    await cancel(working.run_id, 'wait=1&cancel_reason=later');
+    expect(await reasonOf(working.run_id)).toBe('A newer run took its place');
+    await cancel(newer.run_id, 'wait=1');
+    expect(await reasonOf(newer.run_id)).toBe('Cancelled by request');
+    const left = new AbortController();
+    const url = `${server.url}/threads/${thread_id}/runs/stream`;
+    const body = JSON.stringify({ assistant_id: 'slow', ...slow, on_disconnect: 'cancel' });
+    const headers = { 'content-type': 'application/json' };
+    const streamed = await fetch(url, { method: 'POST', headers, body, signal: left.signal });
+    const [, leftRun = ''] = /runs\/(.*)$/.exec(streamed.headers.get('content-location') ?? '') ?? [];
+    left.abort();
+    await waitFor(async () => (await client.runs.get(thread_id, leftRun)).status === 'interrupted');
+    expect(await reasonOf(leftRun)).toBe('The client disconnected');
   });
 
   it('stops soon when it is cancelled, though the node ignores the signal', async () => {
@@ -211,7 +243,7 @@ describe('the sample agent', () => {
       });
     }).listen(0, '127.0.0.1');
     sample = await ServerProcess.start({
-      uri: (await postgres.freshDatabase()).uri,
+      uri: (await postgres.freshDatabase(prepareDatabase)).uri,
       folder: SAMPLE_AGENT,
       env: {
         LANGSMITH_TRACING: 'true',
@@ -223,7 +255,7 @@ describe('the sample agent', () => {
   });
 
   afterAll(async () => {
-    await sample?.stop();
+    await sample?.stop('SIGKILL');
     store?.close();
   });
 
@@ -279,7 +311,7 @@ describe('a server', () => {
       return response.end(JSON.stringify({ tenant_id: tenant, key_id: 'k1', ...known[String(key)] }));
     }).listen(0, '127.0.0.1');
     const guarded = await ServerProcess.start({
-      uri: (await postgres.freshDatabase()).uri,
+      uri: (await postgres.freshDatabase(prepareDatabase)).uri,
       env: {
         AGENTPLANE_AUTH: 'key',
         AGENTPLANE_AUTH_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
@@ -319,7 +351,7 @@ describe('a server', () => {
       expect(asked).toBe(Object.keys(known).length + 3);
       expect((await fetch(`${guarded.url}/ok`)).status).toBe(200);
     } finally {
-      await guarded.stop();
+      await guarded.stop('SIGKILL');
       platform.close();
     }
   });

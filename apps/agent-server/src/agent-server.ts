@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { PLATFORM_VERSION } from '#lib/config';
-import type { GraphLanguage } from '#lib/graph-configuration';
 import { WrongKeys } from '#lib/http';
 import { Notifications } from '#lib/postgres';
 import type { Clock } from '#lib/time';
 import { urlHost } from '#lib/url';
-import { ThreadReader, ThreadWriter } from './store/thread/thread-writer.js';
+import { ThreadReader, ThreadWriter } from './store/statement/change-thread.js';
 import { Assistants } from './assistant/assistants.js';
 import type { AppFront } from './app-front/app-front.js';
 import type { HandlerProcess } from './authorization/handler-process.js';
@@ -18,11 +17,10 @@ import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
 import { StateKeeper } from './hosting/state-keeper.js';
 import { ItemIndex } from './memory/item-index.js';
-import { ItemStore } from './memory/item-store.js';
-import { ItemSweeper } from './memory/item-sweeper.js';
+import { ItemStore, ItemSweeper } from './memory/item-store.js';
 import { readRuns } from './run/observe-runs.js';
 import { awaitDatabase, Readiness } from './start/await-database.js';
-import { MAX_PARSED_CHARS } from './store/document-bytes.js';
+import { MAX_PARSED_CHARS } from './store/json-text.js';
 import {
   type AgentLoading,
   type AgentLoadingOptions,
@@ -34,7 +32,7 @@ import {
 import { Database } from './store/database.js';
 import type { Sql } from './store/sql.js';
 import { CHANNEL } from './store/channel.js';
-import { StateWriter } from './store/checkpoint/state-writer.js';
+import { StateWriter } from './store/checkpoint/put-states.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
 const CHANCES_PER_SECOND = 10;
@@ -90,15 +88,20 @@ export class AgentServer {
     const { config, clock, log } = options;
     const { agent: loading, ownUrl, keeper: states } = options.loading ?? beginLoading(options);
     const verifier = buildVerifier(config, clock);
-    const loaded = await loading;
-    const { agent, graphs, hosts, app, handlers, ui, authorization } = loaded;
-    const { postgresUri: uri } = config;
+    const { postgresUri: uri, startPatienceMs: patienceMs } = config;
     const database = buildDatabase(options);
     const { sql } = database;
     const assistants = new Assistants(sql);
     const readiness = new Readiness();
-
     const secrets = secretsOf(config);
+    const waiting = { uri, patienceMs, readiness, secrets, clock, log };
+    // graphs load meanwhile, in processes of their own
+    const migrated = awaitDatabase(waiting, () => database.migrate());
+    migrated.catch(() => undefined); // problems of the agent are said first
+    const loaded = await loading;
+    const { agent, graphs, hosts, app, handlers, ui, authorization } = loaded;
+    readiness.loads(loaded.describeLoad);
+
     const { items, sweeper } = buildItems(loaded, sql, options);
     states.resolve(new StateKeeper({ writer: new StateWriter(sql), items, clock }));
     const { webhooks: webhookSettings, threadTtl } = agent;
@@ -108,6 +111,7 @@ export class AgentServer {
       config,
       webhookSettings,
       threadTtl,
+      ranksRuns: agent.priority !== undefined,
       database,
       graphs,
       hosts,
@@ -116,8 +120,21 @@ export class AgentServer {
       clock,
       log,
     });
-    const { worker, watches, keeper, follower, runs, outputs, state, crons, webhooks, agents, tasks, watch } =
-      services;
+    const {
+      worker,
+      watches,
+      keeper,
+      follower,
+      runs,
+      outputs,
+      state,
+      crons,
+      webhooks,
+      agents,
+      tasks,
+      pushes,
+      watch,
+    } = services;
     const http = new HttpSide({
       activity: services.activity,
       idle: services.idle,
@@ -126,6 +143,7 @@ export class AgentServer {
       admitsStudio: agent.auth?.admitsStudio ?? true,
       security: agent.auth?.openapi,
       sql,
+      database,
       assistants,
       graphs,
       threads: new ThreadWriter(sql),
@@ -142,6 +160,7 @@ export class AgentServer {
       a2a: {
         agents,
         tasks,
+        pushes,
         publicUrl: config.publicUrl,
         serviceUrl: config.serviceUrl,
         trustsForwarded: config.trustForwarded === 'on',
@@ -156,7 +175,7 @@ export class AgentServer {
       loads: services.loads,
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
-      info: infoOf(config, agent.language),
+      info: () => infoOf(config, loaded),
       readiness,
       unreadBytes: config.unreadMegabytes * 2 ** 20,
       clock,
@@ -171,17 +190,24 @@ export class AgentServer {
     });
     connectNotifications(notifications, { sql, worker, watches, follower, webhooks, watch });
 
-    // before the database answers: `GET /ok` reports what the server waits for
+    // before graphs and database answer: `GET /ok` reports what the server waits for
     const port = await http.listen(config.host, config.port);
     ownUrl.resolve(ownUrlOf(config.host, port, agent.http.mountPrefix));
-    const { startPatienceMs: patienceMs } = config;
-    await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
-      await database.migrate();
-      await assistants.ensure([...graphs], hosts, loaded.defaults);
-      await services.threadSweeper.prepare();
-    });
-    services.redis?.start();
-    await notifications.start();
+    try {
+      await loaded.ready;
+      await migrated;
+      await Promise.all([
+        notifications.start(),
+        awaitDatabase(waiting, async () => {
+          await assistants.ensure([...graphs], hosts, loaded.defaults);
+          await services.threadSweeper.prepare();
+        }),
+      ]);
+      services.redis?.start();
+    } catch (error) {
+      await Promise.allSettled([notifications.stop(), http.close(), database.close()]);
+      throw error;
+    }
     worker.start();
     keeper.start();
     sweeper.start();
@@ -274,6 +300,7 @@ function buildDatabase({ config, clock, log }: AgentServerOptions): Database {
     // many graph hosts leave nothing of a small pool
     poolSize: Math.max(2, config.poolSize - hostPool(config) * config.graphHosts),
     maxParsedChars: MAX_PARSED_CHARS,
+    servesRequests: true,
     scanLimitMs: config.searchSeconds * 1_000,
     clock,
     log,
@@ -286,19 +313,35 @@ function ownUrlOf(host: string, port: number, prefix: string): string {
   return `http://${urlHost(local)}:${port}${prefix}`;
 }
 
-function infoOf(config: ServerConfig, language: GraphLanguage): unknown {
+/** Names of the version of LangGraph. */
+const LIBRARY = { javascript: 'langgraph_js_version', python: 'langgraph_py_version' } as const;
+
+/**
+ * Body of `GET /info`. Ids of `host` are null, as those of the vendor's servers outside of its platform: clients make
+ * links to that platform's pages from them.
+ */
+function infoOf({ deployment, revision }: ServerConfig, { agent, hosts }: LoadedAgent): unknown {
   return {
     version: SERVER_VERSION,
     agentplane_version: PLATFORM_VERSION,
-    context: language === 'python' ? 'python' : 'js',
-    deployment: config.deployment ?? null,
-    revision: config.revision ?? null,
+    [LIBRARY[agent.language]]: hosts.library ?? null,
+    context: agent.language === 'python' ? 'python' : 'js',
+    deployment: deployment ?? null,
+    revision: revision ?? null,
     flags: {
       assistants: true,
       crons: true,
       langsmith: true,
       langsmith_tracing_replicas: false,
       langsmith_tracing_session_on_runs: false,
+      mcp: !agent.http.disabled.has('mcp'),
+    },
+    host: {
+      kind: 'self-hosted',
+      project_id: null,
+      host_revision_id: null,
+      revision_id: revision ?? null,
+      tenant_id: null,
     },
   };
 }

@@ -1,24 +1,9 @@
-import { sendRaw, testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { sendRaw } from '#lib/testing';
+import { type TestServer, testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
 const PAGE = 'https://pages.test';
-let server: ServerProcess;
-let choosy: ServerProcess;
-
-beforeAll(async () => {
-  const [one, other] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-  server = await ServerProcess.start({ uri: one.uri });
-  choosy = await ServerProcess.start({
-    uri: other.uri,
-    env: { CORS_ALLOW_ORIGINS: `${PAGE}, https://others.test` },
-  });
-});
-
-afterAll(async () => {
-  await server?.stop();
-  await choosy?.stop();
-});
+const server = testServer();
+const choosy = testServer({ env: { CORS_ALLOW_ORIGINS: `${PAGE}, https://others.test` } });
 
 describe('an answer', () => {
   it.each([
@@ -62,7 +47,7 @@ describe('an answer', () => {
 });
 
 describe('CORS', () => {
-  const ask = async (to: ServerProcess, method: string, origin: string) => {
+  const ask = async (to: TestServer, method: string, origin: string) => {
     const headers = { origin, 'access-control-request-headers': 'x-api-key' };
     const answer = await fetch(`${to.url}/info`, { method, headers });
     await answer.text();
@@ -86,7 +71,7 @@ describe('CORS', () => {
     expect(await ask(choosy, 'GET', 'https://evil.test')).toEqual([null, null, 'origin']);
   });
 
-  it.each<[string, () => ServerProcess, string | undefined, number]>([
+  it.each<[string, () => TestServer, string | undefined, number]>([
     ['no page', () => choosy, undefined, 200],
     ['an allowed page', () => choosy, PAGE, 200],
     ['a page of the server itself', () => choosy, 'own', 200],

@@ -1,19 +1,19 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { it } from '@jest/globals';
 import { Client } from '@langchain/langgraph-sdk';
-import { itLong, testPostgres, waitFor } from '#lib/testing';
+import { itLong, pythonWith, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 import { ServerSwitch } from '../testdata/server-switch.js';
 
 const LEASE_MS = 1_000;
-const TICKS = 60;
+const TICKS = 40;
 const READ_STREAM = join(import.meta.dirname, '..', 'testdata', 'read-stream.py');
 
 /** A Python with `langgraph-sdk`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langgraph_sdk']).status === 0;
+const python = pythonWith('langgraph_sdk');
 
 interface Heard {
   readonly id: string | undefined;
@@ -22,11 +22,38 @@ interface Heard {
 }
 
 const postgres = testPostgres();
-const started: { stop(name?: NodeJS.Signals): Promise<void> }[] = [];
+/** Servers by their variables, on one database: a test ends one at most, and the next test takes what is left. */
+const servers = new Map<string, ServerProcess[]>();
+const switches: ServerSwitch[] = [];
+let uri: string;
 
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((one) => one.stop('SIGKILL')));
+beforeAll(async () => {
+  ({ uri } = await postgres.freshDatabase(prepareDatabase));
 });
+afterEach(() => Promise.all(switches.splice(0).map((one) => one.stop())));
+afterAll(() => Promise.all([...servers.values()].flat().map((one) => one.stop('SIGKILL'))));
+
+const ended = new Set<ServerProcess>();
+
+function end(server: ServerProcess, name: 'SIGTERM' | 'SIGKILL'): void {
+  ended.add(server);
+  server.signal(name);
+}
+
+/** Two of these variables that no test ended; those of others would take runs. */
+async function pair(env: Readonly<Record<string, string>>): Promise<readonly [ServerProcess, ServerProcess]> {
+  const name = JSON.stringify(env);
+  for (const [other, left] of servers)
+    if (other !== name) {
+      await Promise.all(left.map((one) => one.stop('SIGKILL')));
+      servers.delete(other);
+    }
+  const left = (servers.get(name) ?? []).filter((one) => !ended.has(one));
+  const start = (): Promise<ServerProcess> => ServerProcess.start({ uri, env });
+  const [first, second] = await Promise.all([left[0] ?? start(), left[1] ?? start()]);
+  servers.set(name, [first, second]);
+  return [first, second];
+}
 
 interface Replicas {
   readonly first: ServerProcess;
@@ -36,11 +63,9 @@ interface Replicas {
 
 /** Two servers on one database behind one address, which leads to the first. */
 async function replicas(env: Readonly<Record<string, string>> = {}): Promise<Replicas> {
-  const { uri } = await postgres.freshDatabase();
-  const options = { uri, env: { AGENTPLANE_RUN_LEASE_MS: String(LEASE_MS), ...env } };
-  const [first, second] = await Promise.all([ServerProcess.start(options), ServerProcess.start(options)]);
+  const [first, second] = await pair({ AGENTPLANE_RUN_LEASE_MS: String(LEASE_MS), ...env });
   const address = await ServerSwitch.start(first.port);
-  started.push(first, second, address);
+  switches.push(address);
   return { first, second, address };
 }
 
@@ -71,7 +96,7 @@ const listenInJavaScript: Listen = (url, threadId) => {
 
 const listenInPython: Listen = (url, threadId) => {
   const heard: Heard[] = [];
-  const child = spawn(PYTHON, [READ_STREAM, url, threadId ?? '', 'ticking', JSON.stringify(OPTIONS)]);
+  const child = spawn(python, [READ_STREAM, url, threadId ?? '', 'ticking', JSON.stringify(OPTIONS)]);
   const errors: string[] = [];
   child.stderr.on('data', (part: Buffer) => errors.push(part.toString()));
   createInterface({ input: child.stdout }).on('line', (line) => heard.push(JSON.parse(line) as Heard));
@@ -111,7 +136,7 @@ const NO_THREAD: readonly [string, boolean] = ['no thread', true];
 
 const CLIENTS: readonly (readonly [string, Listen, boolean])[] = [
   ['JavaScript', listenInJavaScript, true],
-  ['Python', listenInPython, hasPython],
+  ['Python', listenInPython, python !== ''],
 ];
 
 describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, listen, isThere) => {
@@ -130,7 +155,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     const threadId = isStateless ? null : (await first.client().threads.create()).thread_id;
     second.signal('SIGSTOP'); // it would take the run where the first is slower
     const listener = listen(address.url, threadId);
-    await waitFor(() => ticksOf(listener.heard, 1).length >= 10);
+    await waitFor(() => ticksOf(listener.heard, 1).length >= 5);
     second.signal('SIGCONT');
     return { ...listener, threadId };
   }
@@ -139,7 +164,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     const both = await replicas({ AGENTPLANE_DRAIN_MS: '100' });
     const { heard, done } = await listening(both, isStateless);
     both.address.choose(both.second.port);
-    both.first.signal('SIGTERM');
+    end(both.first, 'SIGTERM');
     await done;
     expectNoGap(heard, 2);
     expect(ticksOf(heard, 1)).toEqual(upTo(ticksOf(heard, 1).length));
@@ -151,7 +176,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     const both = await replicas();
     const { heard, done } = await listening(both, isStateless);
     both.address.choose(both.second.port);
-    both.first.signal('SIGKILL');
+    end(both.first, 'SIGKILL');
     both.address.breakAll();
     await done;
     expectNoGap(heard, 2);
@@ -166,7 +191,7 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
     const both = await replicas();
     const { heard, done } = await listening(both, true);
     both.address.choose(both.second.port);
-    both.first.signal('SIGTERM');
+    end(both.first, 'SIGTERM');
     both.address.breakAll();
     await done;
     expectNoGap(heard, 1);

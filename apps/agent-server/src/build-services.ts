@@ -5,12 +5,12 @@ import type { Clock } from '#lib/time';
 import { Agents } from './a2a/agents.js';
 import { requireFileHosts } from './a2a/file-hosts.js';
 import type { Part } from './a2a/task.js';
+import { TaskPushes } from './a2a/task-pushes.js';
 import { ContextThreads, Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
-import { LiveOutput, parseOutput } from './fan-out/live-output.js';
-import { parseRedisUri } from './fan-out/redis-places.js';
-import { RedisChannel } from './fan-out/redis-channel.js';
+import { LiveOutput, parseOutput } from './log/live-output.js';
+import { parseRedisUri, RedisChannel } from './log/redis-channel.js';
 import type { GraphHosts } from './hosting/graph-hosts.js';
 import { ThreadState } from './http/thread-state.js';
 import { CronService } from './cron/cron-service.js';
@@ -19,24 +19,23 @@ import { FeedbackAddresses } from './run/feedback-addresses.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
 import { Activity } from './http/open-replies.js';
 import type { IdleDesk } from './http/probe-route.js';
-import { IdleCheck } from './run/idle-check.js';
-import { RunLoads } from './run/run-loads.js';
+import { IdleCheck, RunLoads } from './run/run-loads.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
 import { RunOutputs } from './run/run-outputs.js';
+import { RunPriorities } from './run/run-priorities.js';
 import { RunService } from './run/run-service.js';
-import { TemporaryRuns } from './run/temporary-runs.js';
-import { ThreadRuns } from './run/thread-runs.js';
+import { TemporaryRuns, ThreadRuns } from './run/thread-runs.js';
 import { ThreadWatch } from './run/thread-watch.js';
 import { WatchAnswers } from './run/watch-answers.js';
 import { Worker } from './run/worker.js';
 import { buildWebhooks, type WebhookSender } from './webhook/webhook-sender.js';
 import { TraceEraser } from './upkeep/trace-eraser.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
-import type { OwnApp } from './webhook/post-to-own-app.js';
+import type { OwnApp } from './webhook/webhook-policy.js';
 import type { Database } from './store/database.js';
-import type { ServerIdentity } from './store/server-identity.js';
+import type { ServerIdentity } from './store/row/claimed-run.js';
 import type { SecretWords } from './wire/secret-words.js';
 
 export interface ServiceParts {
@@ -49,6 +48,8 @@ export interface ServiceParts {
   readonly app: OwnApp | undefined;
   /** HTTP app of the agent, when this server has it. */
   readonly threadTtl: ThreadTtlSettings;
+  /** True when the agent assigns priorities to runs. */
+  readonly ranksRuns: boolean;
   /** Settings of the agent for the lifetime of threads. */
   readonly database: Database;
   /** Ids of the graphs of this revision. */
@@ -83,6 +84,7 @@ export interface Services {
   readonly state: ThreadState;
   readonly agents: Agents;
   readonly tasks: Tasks;
+  readonly pushes: TaskPushes;
   readonly contexts: ContextThreads;
   /** Refuses files on hosts that users may not make the deployment call. */
   readonly requireHosts: (parts: readonly Part[]) => Promise<void>;
@@ -113,7 +115,7 @@ export function buildServices(parts: ServiceParts): Services {
   const onThreads = new ThreadRuns(sql, server);
   const follower = new RunFollower({ sql, server, logs, isLive: redis !== undefined, clock, log });
   const runLimits = { perAssistant: config.runsPerAssistant, perCaller: config.runsPerCaller };
-  const webhooks = buildWebhooks(parts);
+  const webhooks = buildWebhooks({ ...parts, renderPush: (push) => pushes.render(push) });
   const { authUrl, platformKey } = config;
   const platform =
     authUrl !== '' && platformKey !== undefined ? { url: authUrl, key: platformKey } : undefined;
@@ -135,6 +137,9 @@ export function buildServices(parts: ServiceParts): Services {
   });
   const watch = new ThreadWatch({ sql, clock, log });
   const outputs = new RunOutputs({ sql, logs, follower, worker, clock, log });
+  const priorities = parts.ranksRuns
+    ? new RunPriorities({ ask: (asked, signal) => hosts.ask('priority', asked, signal), clock })
+    : undefined;
   const runs = new RunService({
     sql,
     server,
@@ -151,12 +156,15 @@ export function buildServices(parts: ServiceParts): Services {
     webhooks: webhooks.policy,
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
+    priorities,
   });
   const activity = new Activity(clock);
   const contexts = new ContextThreads(sql);
   const requireHosts = (given: readonly Part[]): Promise<void> =>
     requireFileHosts(given, webhooks.guard, clock);
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
+  const tasks = new Tasks({ sql, runs, outputs, states: state, contexts, requireHosts, clock });
+  const pushes = new TaskPushes({ sql, tasks, policy: webhooks.policy });
   return {
     server,
     logs,
@@ -192,12 +200,14 @@ export function buildServices(parts: ServiceParts): Services {
       clock,
       log,
       maxRecursionLimit: config.maxRecursionLimit,
+      priorities,
     }),
     runs,
     outputs,
     state,
     agents: new Agents(assistants, hosts),
-    tasks: new Tasks({ sql, runs, outputs, states: state, contexts, requireHosts, clock }),
+    tasks,
+    pushes,
     contexts,
     requireHosts,
   };

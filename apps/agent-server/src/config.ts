@@ -11,7 +11,7 @@ import {
   url,
   type Config,
 } from '#lib/config';
-import { parseRedisUri } from './fan-out/redis-places.js';
+import { parseRedisUri } from './log/redis-channel.js';
 
 /** Settings of the agent server. */
 export const CONFIG = {

@@ -3,6 +3,7 @@ import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { itLong, steppedClock, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
 const EVERY_SECOND = '* * * * * *';
@@ -10,14 +11,19 @@ const ENV = { CRON_MIN_INTERVAL_SECONDS: '1', RUN_WEBHOOK_PRIVATE_ADDRESSES: 'tr
 const postgres = testPostgres();
 const clock = steppedClock();
 let uri: string;
+/** For tests that leave it as it was. */
+let usual: ServerProcess;
 const servers: ServerProcess[] = [];
 
-beforeEach(async () => {
-  uri = (await postgres.freshDatabase()).uri;
+beforeAll(async () => {
+  uri = (await postgres.freshDatabase(prepareDatabase)).uri;
+  usual = await ServerProcess.start({ uri, env: ENV });
 });
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop('SIGKILL')));
+  await query('TRUNCATE agentplane.crons, agentplane.threads, agentplane.runs CASCADE');
 });
+afterAll(() => usual?.stop('SIGKILL'));
 
 async function serve(env: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
   const server = await ServerProcess.start({ uri, env: { ...ENV, ...env } });
@@ -47,7 +53,7 @@ async function send(server: ServerProcess, method: string, path: string, body?: 
 
 describe('the crons of the SDK', () => {
   it('creates, finds, changes, counts and removes crons with all their fields', async () => {
-    const server = await serve();
+    const server = usual;
     const { crons, threads } = server.client();
     const { thread_id: threadId } = await threads.create();
     const made = await crons.create('counter', {
@@ -124,7 +130,7 @@ describe('the crons of the SDK', () => {
   });
 
   it('keeps both of two changes that are made at the same time', async () => {
-    const server = await serve();
+    const server = usual;
     const { crons } = server.client();
     const { cron_id: cronId } = await crons.create('counter', { schedule: '@daily', input: {} });
     for (let at = 1; at <= 10; at++) {
@@ -173,7 +179,7 @@ describe('the crons of the SDK', () => {
   });
 
   it('keeps a cron on the thread of its path, and takes the former name of durability', async () => {
-    const server = await serve();
+    const server = usual;
     const { thread_id: threadId } = await server.client().threads.create();
     const path = `/threads/${threadId}/runs/crons`;
     const order = { assistant_id: 'counter', schedule: '@daily', durability: 'sync' };
@@ -270,7 +276,7 @@ describe('the fires of a cron', () => {
   });
 
   it('leaves nothing of runs whose threads it deletes, and calls their webhook', async () => {
-    const server = await serve();
+    const server = usual;
     const receiver = await WebhookReceiver.start();
     try {
       const { cron_id: cronId } = await server.client().crons.create('counter', {
@@ -294,7 +300,7 @@ describe('the fires of a cron', () => {
   });
 
   it('disables a cron whose assistant is removed, with the reason, and names why a fire made no run', async () => {
-    const server = await serve();
+    const server = usual;
     const { assistants, crons, threads, runs } = server.client();
     const assistant = await assistants.create({ graphId: 'counter' });
     const { cron_id: orphan } = await crons.create(assistant.assistant_id, {
@@ -321,7 +327,7 @@ describe('the fires of a cron', () => {
   });
 
   it('disables a cron whose schedule cannot be read, and fires those behind it', async () => {
-    const server = await serve();
+    const server = usual;
     const { crons } = server.client();
     const asked = { schedule: '@yearly', input: {}, onRunCompleted: 'keep' } as const;
     const [odd, good] = [await crons.create('counter', asked), await crons.create('counter', asked)];
@@ -340,7 +346,7 @@ describe('the fires of a cron', () => {
     });
   });
 
-  (clock ? it : it.skip)(
+  (clock ? itLong : it.skip)(
     'goes by the time of the database at a server whose clock is set by an hour',
     async () => {
       clock?.step(0);

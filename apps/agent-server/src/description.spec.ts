@@ -1,11 +1,8 @@
-import { testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
 describe('what a server says of itself', () => {
-  const postgres = testPostgres();
-  let server: ServerProcess;
-  beforeAll(async () => (server = await ServerProcess.start({ uri: postgres.uri })));
-  afterAll(() => server?.stop());
+  const server = testServer();
 
   const get = (path: string): Promise<Response> => fetch(`${server.url}${path}`);
 

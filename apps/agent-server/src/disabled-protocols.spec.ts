@@ -1,19 +1,7 @@
 import { join } from 'node:path';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  const folder = join(import.meta.dirname, '..', 'testdata', 'silent-agent');
-  server = await ServerProcess.start({ uri, folder });
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = testServer({ folder: join(import.meta.dirname, '..', 'testdata', 'silent-agent') });
 
 const ping = {
   method: 'POST',
@@ -32,6 +20,8 @@ describe('an agent that switches protocols off', () => {
     ['/ag-ui/echo', ping],
     ['/ui/echo', ping],
     ['/ui/echo/entrypoint.js', {}],
+    ['/chat', {}],
+    ['/chat/threads', {}],
   ])('answers 404 at %s', async (path, init) => {
     expect((await fetch(server.url + path, init)).status).toBe(404);
   });
@@ -39,7 +29,7 @@ describe('an agent that switches protocols off', () => {
   it('describes nothing of them, and serves the rest', async () => {
     const document = await (await fetch(`${server.url}/openapi.json`)).text();
     expect(document).toContain('/threads/{thread_id}/runs/stream');
-    expect(document).not.toMatch(/a2a|agent-card|mcp|ag-ui|\/ui\//i);
+    expect(document).not.toMatch(/a2a|agent-card|mcp|ag-ui|\/ui\/|\/chat/i);
     const { thread_id } = await server.client().threads.create();
     const input = { messages: [{ role: 'user', content: 'x' }] };
     expect(await server.client().runs.wait(thread_id, 'echo', { input })).toMatchObject({

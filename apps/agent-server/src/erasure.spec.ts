@@ -6,6 +6,7 @@ import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 const NOTHING = { threads: 0, crons: 0, stateless_runs: 0, items: 0 };
@@ -57,7 +58,7 @@ describe('an agent server that deletes', () => {
 
   beforeAll(async () => {
     await (traces.server.listening || once(traces.server, 'listening'));
-    uri = (await postgres.freshDatabase()).uri;
+    uri = (await postgres.freshDatabase(prepareDatabase)).uri;
     server = await start();
   });
   afterAll(async () => {

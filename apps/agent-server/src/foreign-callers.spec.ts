@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
 import { quietFor, testPostgres, waitFor } from '#lib/testing';
 import { GUARDED_AGENT, GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
 if (!python)
@@ -127,6 +128,10 @@ function attacks(own: Own): readonly Asked[] {
       { channels: ['values', 'messages', 'lifecycle'], since: 0 },
     ],
     ['POST', '/ag-ui/talk', page(thread)],
+    ['GET', '/chat/threads'],
+    ['GET', `/chat/threads/${thread}`],
+    ['POST', `/chat/threads/${thread}`, { text: 'bob was here' }],
+    ['POST', '/chat/threads', { assistant }],
     ['POST', '/ag-ui/talk', page(context)],
     ['POST', `/ag-ui/${assistant}`, page('other')],
     ['POST', '/mcp', rpc('tools/call', { name: assistant, arguments: input })],
@@ -207,7 +212,7 @@ describe.each(LANGUAGES)('a caller that a handler in %s lets reach its own alone
   };
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     server = await ServerProcess.start({ uri, folder, env: { AGENTPLANE_PYTHON: python } });
     const { thread_id: thread = '' } = await asAlice('POST', '/threads', { metadata: { note: CANARY } });
     const input = { messages: [{ role: 'user', content: CANARY }] };
@@ -254,7 +259,7 @@ describe.each(LANGUAGES)('a caller that a handler in %s lets reach its own alone
       askedContext: asked.contextId,
     };
   });
-  afterAll(() => server?.stop());
+  afterAll(() => server?.stop('SIGKILL'));
 
   it('reads and changes nothing of another, by any route', async () => {
     const before = await whatIsOwn();

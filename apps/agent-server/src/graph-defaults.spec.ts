@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder, testPostgres } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const MOUNTED = join(import.meta.dirname, '..', 'testdata', 'mounted');
 const postgres = testPostgres();
 const folder = temporaryFolder();
 
-describe('LANGGRAPH_CONFIG', () => {
+describe('variables of the vendor', () => {
   it('gives the assistants of graphs their configuration, anew at each start', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const startWith = async (env: Record<string, string>): Promise<unknown> => {
       const server = await ServerProcess.start({ uri, env });
       try {
@@ -19,7 +20,7 @@ describe('LANGGRAPH_CONFIG', () => {
         expect([more, versions.map(({ config }) => config)]).toEqual([[], [found?.config]]);
         return { config: found?.config, context: found?.context };
       } finally {
-        await server.stop();
+        await server.stop('SIGKILL');
       }
     };
     const chat = { configurable: { model_name: 'openai' }, tags: ['a'], context: { plan: 'pro' } };
@@ -31,7 +32,7 @@ describe('LANGGRAPH_CONFIG', () => {
   });
 
   it('reaches runs from the variables of langgraph.json', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const server = await ServerProcess.start({ uri, folder: MOUNTED });
     try {
       const body = JSON.stringify({ assistant_id: 'seen', input: {} });
@@ -39,8 +40,17 @@ describe('LANGGRAPH_CONFIG', () => {
       const answer = await fetch(`${server.url}/team/agent/runs/wait`, { method: 'POST', headers, body });
       expect(await answer.json()).toMatchObject({ seen: { model_name: 'openai' } });
     } finally {
-      await server.stop();
+      await server.stop('SIGKILL');
     }
+  });
+
+  it('begins no server with a key that is to encrypt states', async () => {
+    const path = join(folder, 'termination');
+    const env = { LANGGRAPH_AES_KEY: 'secret-key', TERMINATION_MESSAGE_PATH: path };
+    expect(await ServerProcess.startAndEnd({ uri: 'postgres://127.0.0.1:9/none', env })).toBe(78);
+    const message = readFileSync(path, 'utf8');
+    expect(message).toMatch(/LANGGRAPH_AES_KEY: states are stored as they are/);
+    expect(message).not.toContain('secret-key');
   });
 
   it.each([

@@ -1,23 +1,18 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Client } from '@langchain/langgraph-sdk';
-import { itLong, temporaryFolder, testPostgres, waitFor } from '#lib/testing';
+import type { Client, Run, Thread } from '@langchain/langgraph-sdk';
+import { itLong, temporaryFolder, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
 const folder = temporaryFolder();
+const server = testServer();
 let uri: string;
-let server: ServerProcess;
 let client: Client;
 
-beforeAll(async () => {
-  uri = (await postgres.freshDatabase()).uri;
-  server = await ServerProcess.start({ uri });
+beforeAll(() => {
+  ({ uri } = server);
   client = server.client();
-});
-
-afterAll(async () => {
-  await server?.stop();
 });
 
 /** Process ids of the graph hosts of a server. */
@@ -54,23 +49,27 @@ interface Answer {
 }
 
 describe('a node that computes for seconds', () => {
+  let thread_id: string;
+  let run_id: string;
+  let neighbour: Thread;
+  let slow: Run;
+  beforeAll(async () => {
+    ({ thread_id } = await client.threads.create());
+    neighbour = await client.threads.create();
+    slow = await client.runs.create(neighbour.thread_id, 'slow', { input: { waitMs: 500 } });
+    ({ run_id } = await client.runs.create(thread_id, 'hostile', { input: { act: 'block:600000' } }));
+  });
+
   it('delays neither health, the database nor other requests', async () => {
-    const { thread_id } = await client.threads.create();
-    const { run_id } = await client.runs.create(thread_id, 'hostile', { input: { act: 'block:600000' } });
     await waitFor(async () => (await client.runs.get(thread_id, run_id)).status === 'running');
     for (let n = 0; n < 20; n++) {
       await expectOk();
       await client.threads.create();
     }
     expect((await client.runs.get(thread_id, run_id)).status).toBe('running');
-    await client.runs.cancel(thread_id, run_id, true);
   });
 
   it('shows its run, node and line when it computes for longer, and ends when its run is cancelled', async () => {
-    const { thread_id } = await client.threads.create();
-    const neighbour = await client.threads.create();
-    const slow = await client.runs.create(neighbour.thread_id, 'slow', { input: { waitMs: 500 } });
-    const { run_id } = await client.runs.create(thread_id, 'hostile', { input: { act: 'block:600000' } });
     const isHang = (line: { msg: string }): boolean =>
       line.msg === 'graph host hangs' && JSON.stringify(line).includes(run_id);
     const hang = await waitFor(() => server.log.find(isHang), { what: 'the place where the host hangs' });
@@ -119,7 +118,7 @@ describe('a graph host that ends', () => {
     try {
       await crashBeside(server);
     } finally {
-      await server.stop();
+      await server.stop('SIGKILL');
     }
   });
 

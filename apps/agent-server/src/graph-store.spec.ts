@@ -1,17 +1,18 @@
 import type { Client } from '@langchain/langgraph-sdk';
 import { testPostgres } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 let uri: string;
 let servers: ServerProcess[] = [];
 
 beforeAll(async () => {
-  ({ uri } = await postgres.freshDatabase());
+  ({ uri } = await postgres.freshDatabase(prepareDatabase));
   servers = await Promise.all([ServerProcess.start({ uri }), ServerProcess.start({ uri })]);
 });
 
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
+afterAll(() => Promise.all(servers.map((server) => server.stop('SIGKILL'))));
 
 function clientOf(index: number): Client {
   const server = servers[index];

@@ -2,30 +2,24 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@langchain/langgraph-sdk';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
+const server = testServer({ env: { CRON_MIN_INTERVAL_SECONDS: '1' } });
 let client: Client;
 let pool: Pool;
 const held = new Set<() => Promise<void>>();
 
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, env: { CRON_MIN_INTERVAL_SECONDS: '1' } });
+beforeAll(() => {
   client = server.client();
-  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+  pool = openPool({ uri: server.uri, applicationName: 'test', log: createLogger('test', 'silent') });
 });
 
 afterEach(async () => {
   for (const unlock of held) await unlock();
 });
 
-afterAll(async () => {
-  await pool?.end();
-  await server?.stop();
-});
+afterAll(() => pool?.end());
 
 async function countOf(text: string, values: unknown[] = []): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${text}`, values);

@@ -1,20 +1,17 @@
 import { itLong, testPostgres, waitFor } from '#lib/testing';
 import type { Client } from '@langchain/langgraph-sdk';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
+import { testServer } from '../testdata/test-server.js';
 
 const postgres = testPostgres();
+const server = testServer({ env: { LANGSMITH_API_KEY: 'lsv2_a_key_of_the_platform' } });
 let uri: string;
-let server: ServerProcess;
 let client: Client;
 
-beforeAll(async () => {
-  uri = (await postgres.freshDatabase()).uri;
-  server = await ServerProcess.start({ uri, env: { LANGSMITH_API_KEY: 'lsv2_a_key_of_the_platform' } });
+beforeAll(() => {
+  ({ uri } = server);
   client = server.client();
-});
-
-afterAll(async () => {
-  await server?.stop();
 });
 
 interface Answer {
@@ -130,7 +127,7 @@ describe('a graph with a large state', () => {
 describe('a graph whose output is larger than allowed', () => {
   itLong('fails its run alone, and names size, limit and setting', async () => {
     // a server of the same database, whose limit is another, could take the run
-    const own = await postgres.freshDatabase();
+    const own = await postgres.freshDatabase(prepareDatabase);
     const strict = await ServerProcess.start({ uri: own.uri, env: { AGENTPLANE_EVENT_MB: '8' } });
     try {
       const mine = strict.client();
@@ -151,7 +148,7 @@ describe('a graph whose output is larger than allowed', () => {
       const ended = strict.log.filter(({ msg }) => msg.includes('graph host ended'));
       expect(ended).toEqual([]);
     } finally {
-      await strict.stop();
+      await strict.stop('SIGKILL');
     }
   });
 });
@@ -183,7 +180,7 @@ describe('a graph that harms its server', () => {
       });
       expect(mine?.run_id).toBe(made.run_id);
     } finally {
-      await slow.stop();
+      await slow.stop('SIGKILL');
     }
   });
 });

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
 const CANARY = 'canary-5b1e7d0c';
 const LOADER = {
@@ -13,20 +12,8 @@ const LOADER = {
 };
 const FOREIGN = { lc: 1, type: 'constructor', id: ['evil', 'x'], kwargs: {} };
 
-const postgres = testPostgres();
-let uri: string;
-let server: ServerProcess;
-
-beforeAll(async () => {
-  ({ uri } = await postgres.freshDatabase());
-  server = await ServerProcess.start({
-    uri,
-    env: { LANGSMITH_API_KEY: CANARY, OPENAI_API_KEY: CANARY, LANGSMITH_TRACING: 'false' },
-  });
-});
-
-afterAll(async () => {
-  await server?.stop();
+const server = testServer({
+  env: { LANGSMITH_API_KEY: CANARY, OPENAI_API_KEY: CANARY, LANGSMITH_TRACING: 'false' },
 });
 
 interface Answer {
@@ -57,7 +44,7 @@ function say(extra: unknown, content: unknown = 'hi'): object {
 
 /** Everything of this server's tables, as text. */
 async function everythingStored(): Promise<string> {
-  const client = new pg.Client({ connectionString: uri });
+  const client = new pg.Client({ connectionString: server.uri });
   await client.connect();
   try {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -167,7 +154,7 @@ describe('state that imitates serialised classes', () => {
   it('opens threads that hold what LangGraph itself could not read again', async () => {
     const threadId = await newThread();
     expect((await send('POST', `/threads/${threadId}/runs/wait`, say('kept'))).status).toBe(200);
-    const client = new pg.Client({ connectionString: uri });
+    const client = new pg.Client({ connectionString: server.uri });
     await client.connect();
     const human = { lc: 1, type: 'constructor', id: ['langchain_core', 'messages', 'HumanMessage'] };
     const stored = JSON.stringify([

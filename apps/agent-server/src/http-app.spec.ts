@@ -2,20 +2,13 @@ import { join } from 'node:path';
 import { sendRaw, testPostgres, waitFor } from '#lib/testing';
 import { testAppSockets } from '../testdata/app-sockets.js';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
+import { testServer } from '../testdata/test-server.js';
 
 const postgres = testPostgres();
 const FOLDER = join(import.meta.dirname, '..', 'testdata', 'app-agent');
 const JSON_HEADERS = { 'content-type': 'application/json' };
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder: FOLDER, env: { AGENTPLANE_APP_ANSWER_MS: '3000' } });
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = testServer({ folder: FOLDER, env: { AGENTPLANE_APP_ANSWER_MS: '3000' } });
 
 function get(path: string, init: RequestInit = {}): Promise<Response> {
   return fetch(server.url + path, init);
@@ -218,15 +211,7 @@ describe('the HTTP app of an agent', () => {
 });
 
 describe('the HTTP app of an agent as the receiver of a webhook', () => {
-  let receiving: ServerProcess;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    const env = { RUN_WEBHOOK_SECRET: 'of the app' };
-    receiving = await ServerProcess.start({ uri, folder: FOLDER, env });
-  });
-
-  afterAll(() => receiving?.stop());
+  const receiving = testServer({ folder: FOLDER, env: { RUN_WEBHOOK_SECRET: 'of the app' } });
 
   async function called(webhook: string): Promise<{ runId: string; state: () => Promise<unknown> }> {
     const { threads, runs } = receiving.client();
@@ -304,7 +289,7 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
   });
 
   it('makes its call where another server of the deployment has the app', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const [api, queue] = await Promise.all(
       ['api', 'queue'].map((role) =>
         ServerProcess.start({ uri, folder: FOLDER, env: { AGENTPLANE_ROLE: role } }),
@@ -326,22 +311,13 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
       );
       expect(queue?.log.filter(({ msg }) => msg.startsWith('webhook failed'))).toEqual([]);
     } finally {
-      await Promise.all([api?.stop(), queue?.stop()]);
+      await Promise.all([api?.stop('SIGKILL'), queue?.stop('SIGKILL')]);
     }
   });
 });
 
 describe('an app that is no router, behind authentication', () => {
-  let plain: ServerProcess;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plain = await ServerProcess.start({ uri, folder: join(FOLDER, '..', 'plain-app') });
-  });
-
-  afterAll(async () => {
-    await plain?.stop();
-  });
+  const plain = testServer({ folder: join(FOLDER, '..', 'plain-app') });
 
   const ask = (path: string, headers: Record<string, string> = {}): Promise<[number, unknown]> =>
     outcome(fetch(plain.url + path, { headers }));
@@ -386,14 +362,7 @@ describe('an app that is no router, behind authentication', () => {
 });
 
 describe('the HTTP app of an agent with middleware around everything', () => {
-  let around: ServerProcess;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    around = await ServerProcess.start({ uri, folder: join(FOLDER, '..', 'socket-app') });
-  });
-
-  afterAll(() => around?.stop());
+  const around = testServer({ folder: join(FOLDER, '..', 'socket-app') });
 
   testAppSockets(() => around, 'calling');
 

@@ -21,6 +21,13 @@ async function isIdle(): Promise<void> {
   });
 }
 
+describe('a probe', () => {
+  it('checks the database on request', async () => {
+    const answer = await fetch(`${server.url}/ok?check_db=1`);
+    expect(await answer.json()).toEqual({ ok: true, services: { database: 'healthy' } });
+  });
+});
+
 describe('idleness of a server', () => {
   afterEach(async () => {
     await ask();

@@ -2,17 +2,12 @@ import { Client } from '@langchain/langgraph-sdk';
 import { SignJWT } from 'jose';
 import { testPostgres } from '#lib/testing';
 import { JWT_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
+import { testServer } from '../testdata/test-server.js';
 
 const postgres = testPostgres();
 const SECRET = 'a secret of at least thirty-two bytes';
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder: JWT_AGENT, env: { JWT_SECRET: SECRET } });
-});
-
-afterAll(() => server?.stop());
+const server = testServer({ folder: JWT_AGENT, env: { JWT_SECRET: SECRET } });
 
 interface Token {
   readonly sub: string;
@@ -82,7 +77,7 @@ describe('the example with JSON Web Tokens', () => {
 
 describe('an agent whose handlers do not load', () => {
   it('ends with the code of a graph that does not load', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     expect(await ServerProcess.startAndEnd({ uri, folder: JWT_AGENT })).toBe(78);
   });
 });

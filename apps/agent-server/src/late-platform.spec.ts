@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import { freePort, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const TENANT = '11111111-1111-4111-8111-111111111111';
 const postgres = testPostgres();
@@ -10,7 +11,7 @@ describe('a server whose platform restarts', () => {
   it('starts without it, and verifies a key once it is back, in either header', async () => {
     const port = await freePort();
     const server = await ServerProcess.start({
-      uri: (await postgres.freshDatabase()).uri,
+      uri: (await postgres.freshDatabase(prepareDatabase)).uri,
       env: {
         AGENTPLANE_AUTH: 'key',
         AGENTPLANE_AUTH_URL: `http://127.0.0.1:${port}`,
@@ -43,7 +44,7 @@ describe('a server whose platform restarts', () => {
       expect(await statusWith('Bearer key')).toBe(200);
       expect(await statusWith('Basic key')).toBe(401);
     } finally {
-      await server.stop();
+      await server.stop('SIGKILL');
       platform?.close();
     }
   });

@@ -2,24 +2,18 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
 const folder = temporaryFolder();
-let server: ServerProcess;
+const server = testServer();
 let pool: Pool;
 let files = 0;
 
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri });
-  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+beforeAll(() => {
+  pool = openPool({ uri: server.uri, applicationName: 'test', log: createLogger('test', 'silent') });
 });
-afterAll(async () => {
-  await server.stop('SIGKILL');
-  await pool.end();
-});
+afterAll(() => pool.end());
 
 function stepsIn(file: string): string[] {
   if (!existsSync(file)) return [];
@@ -29,14 +23,19 @@ function stepsIn(file: string): string[] {
     .map((line) => line.split(' ')[0] ?? '');
 }
 
+/** Milliseconds of each step. A run is to be cancelled before its third one; one that continues has no hurry. */
+const CANCELLED_STEP_MS = 1_200;
+const STEP_MS = 300;
+
 /** Asks for a run of three steps, and breaks the connection in the middle of the second. */
-async function leave(path: string, more: object): Promise<string> {
+async function leave(path: string, more: { readonly on_disconnect?: string }): Promise<string> {
   const file = join(folder, `steps-${files++}`);
   const left = new AbortController();
+  const waitMs = more.on_disconnect === 'cancel' ? CANCELLED_STEP_MS : STEP_MS;
   const answer = fetch(server.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ assistant_id: 'slow', input: { waitMs: 2_000, file }, ...more }),
+    body: JSON.stringify({ assistant_id: 'slow', input: { waitMs, file }, ...more }),
     signal: left.signal,
   }).then((response) => response.text());
   await waitFor(() => stepsIn(file).includes('second'));
@@ -99,7 +98,9 @@ describe('a client that leaves in the middle of its answer', () => {
   it('cancels no run but its own', async () => {
     const { thread_id: threadId } = await server.client().threads.create();
     const left = [leave(`/threads/${threadId}/runs/wait`, { on_disconnect: 'cancel' })];
-    const others = [1, 2, 3].map(() => server.client().runs.wait(null, 'slow', { input: { waitMs: 1_000 } }));
+    const others = [1, 2, 3].map(() =>
+      server.client().runs.wait(null, 'slow', { input: { waitMs: STEP_MS } }),
+    );
     await Promise.all(left);
     for (const values of await Promise.all(others)) expect(values).toMatchObject({ steps: ALL });
     await waitFor(async () => (await statusOf(threadId)) === 'interrupted');

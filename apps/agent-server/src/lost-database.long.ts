@@ -1,4 +1,6 @@
-import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
+import { openPool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
+import { postgresProcesses, testPostgres, temporaryFolder, waitFor } from '#lib/testing';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseProxy } from '../testdata/database-proxy.js';
@@ -113,5 +115,55 @@ describe('an unavailable database', () => {
     expect([answer.status, await answer.json()]).toEqual([503, { detail: expect.any(String) }]);
     expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
     expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
+  });
+});
+
+describe('a database whose processes are stopped', () => {
+  const stopped = testPostgres({ ownServer: true });
+
+  it('lets requests fail with 503 and Retry-After within 5 s, and loses no run', async () => {
+    const { uri } = await stopped.freshDatabase();
+    const pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+    const other = await ServerProcess.start({ uri });
+    const processes = await postgresProcesses(pool);
+    try {
+      const client = other.client();
+      const { thread_id: threadId } = await client.threads.create();
+      const file = join(folder, String(files++));
+      const run = client.runs.wait(threadId, 'slow', { input: { waitMs: 500, file } });
+      await reached(file, 'first');
+      processes.signal('SIGSTOP');
+      const asks = [
+        ['GET', `/threads/${threadId}`],
+        ['GET', `/threads/${threadId}/state`],
+        ['GET', `/threads/${threadId}/history`],
+        ['POST', '/threads/search'],
+        ['POST', '/threads'],
+        ['POST', `/threads/${threadId}/runs`],
+        ['POST', '/runs'],
+        ['POST', '/store/items/search'],
+      ] as const;
+      const beganMs = performance.now();
+      const answers = await Promise.all(
+        asks.map(async ([method, path]) => {
+          const body =
+            method === 'GET' ? {} : { body: JSON.stringify({ assistant_id: 'counter', input: {} }) };
+          const headers = { 'content-type': 'application/json' };
+          const { status, headers: given } = await fetch(`${other.url}${path}`, { method, headers, ...body });
+          return [method, path, status, given.get('retry-after')];
+        }),
+      );
+      const tookMs = performance.now() - beganMs;
+      expect(answers).toEqual(asks.map(([method, path]) => [method, path, 503, '1']));
+      expect(tookMs).toBeLessThan(5_000);
+      processes.signal('SIGCONT');
+      expect(await run).toMatchObject({ steps: ['first', 'second', 'third'] });
+      await waitFor(async () => (await fetch(`${other.url}/threads/${threadId}`)).status === 200);
+      expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
+    } finally {
+      processes.signal('SIGCONT');
+      await other.stop();
+      await pool.end();
+    }
   });
 });

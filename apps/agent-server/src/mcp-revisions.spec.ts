@@ -1,21 +1,12 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { join } from 'node:path';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
 const TALKING_AGENT = join(import.meta.dirname, '..', 'testdata', 'talking-agent');
 const REVISION = '2026-07-28';
 const META = 'io.modelcontextprotocol/';
 
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder: TALKING_AGENT });
-});
-
-afterAll(() => server?.stop());
+const server = testServer({ folder: TALKING_AGENT });
 
 /** Versions with which the client of both revisions negotiates. */
 const NEGOTIATIONS = {
@@ -81,7 +72,7 @@ describe('a request of the stateless revision', () => {
         result: {
           ...kept,
           supportedVersions: [REVISION, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
-          capabilities: { tools: {} },
+          capabilities: { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
         },
       },
     });

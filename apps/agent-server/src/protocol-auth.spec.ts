@@ -2,23 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { testPostgres, waitFor } from '#lib/testing';
-import { GUARDED_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { GUARDED_AGENT } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const postgres = testPostgres();
 const folder = mkdtempSync(join(tmpdir(), 'agentplane-values-'));
 const file = join(folder, 'values');
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder: GUARDED_AGENT, env: { VALUES_FILE: file } });
-});
+const server = testServer({ folder: GUARDED_AGENT, env: { VALUES_FILE: file } });
 
 afterAll(async () => {
-  await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -171,6 +165,64 @@ describe('a run of POST /threads/:thread_id/runs', () => {
     const { kwargs } = JSON.parse(answer.text) as { kwargs: Json };
     expect(kwargs).toMatchObject({ context: { plan: 'pro' } });
     for (const name of Object.keys(more)) expect(kwargs).not.toHaveProperty(name);
+  });
+});
+
+describe('a task', () => {
+  const url = 'https://192.0.66.2/hook';
+  const resultIn = ({ text }: Answer): Json => (JSON.parse(text) as { result: Json }).result;
+
+  it('shows the handler its receivers, and other callers neither them nor itself', async () => {
+    const config = { pushNotificationConfig: { url } };
+    const { id } = resultIn(await viaSend('alice', 'talk', 'hello', randomUUID()));
+    const method = (name: string) => `tasks/pushNotificationConfig/${name}`;
+    const set = rpc(method('set'), { taskId: id, ...config });
+    const { answer, seen } = await asking(() => call('alice', '/a2a/talk', set));
+    expect(resultIn(answer)).toMatchObject({ taskId: id, pushNotificationConfig: { url } });
+    expect(seen.at(-1)).toMatchObject({ event: 'threads:update', value: { webhook: url } });
+    for (const foreign of [set, rpc(method('list'), { id }), rpc(method('get'), { id })])
+      expect((await call('bob', '/a2a/talk', foreign)).text).toContain('-32001');
+    const removal = { id, pushNotificationConfigId: id };
+    expect((await call('bob', '/a2a/talk', rpc(method('delete'), removal))).text).toContain('-32001');
+    const left = (await call('alice', '/a2a/talk', rpc(method('list'), { id }))).text;
+    expect(JSON.parse(left)).toMatchObject({ result: [{ taskId: id }] });
+    const said = { ...message03('hello', randomUUID()), configuration: config };
+    const sent = await asking(() => call('alice', '/a2a/talk', rpc('message/send', said)));
+    const updates = sent.seen.filter(({ event }) => event === 'threads:update');
+    expect(updates).toMatchObject([{ value: { webhook: url } }]);
+  });
+
+  it('shows one of MCP to its caller alone', async () => {
+    const prefix = 'io.modelcontextprotocol/';
+    const ask = async (token: string, method: string, params: Json): Promise<string> => {
+      const clientCapabilities = { extensions: { [`${prefix}tasks`]: {} } };
+      const version = '2026-07-28';
+      const meta = {
+        [`${prefix}protocolVersion`]: version,
+        [`${prefix}clientCapabilities`]: clientCapabilities,
+      };
+      const headers = {
+        'content-type': 'application/json',
+        authorization: `Bearer ${token}`,
+        'mcp-protocol-version': version,
+        'mcp-method': method,
+        'mcp-name': String(params['name'] ?? params['taskId']),
+      };
+      const body = JSON.stringify(rpc(method, { ...params, _meta: meta }));
+      return (await fetch(`${server.url}/mcp`, { method: 'POST', headers, body })).text();
+    };
+    const created = await ask('alice:edited', 'tools/call', { name: 'talk', arguments: input('hello') });
+    const { taskId } = resultIn({ status: 200, text: created });
+    const said = await waitFor(async () => {
+      const text = await ask('alice', 'tasks/get', { taskId });
+      return text.includes('"completed"') && text;
+    });
+    expect(said).toContain('edited hello');
+    for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update'])
+      expect(await ask('bob', method, { taskId })).toContain('-32602');
+    expect(await ask('alice:idle', 'tools/call', { name: 'talk', arguments: {} })).toContain(
+      'may not do this',
+    );
   });
 });
 

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { GUARDED_PYTHON_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
+import { testServer } from '../testdata/test-server.js';
 
 const WORKER_FOLDER = join(import.meta.dirname, '..', 'python');
 
@@ -14,18 +16,10 @@ if (!python) process.stderr.write('SKIPPED: auth in Python: AGENTPLANE_TEST_PYTH
 
 (python ? describe : describe.skip)('the process of handlers in Python', () => {
   const postgres = testPostgres();
-  let server: ServerProcess;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    server = await ServerProcess.start({
-      uri,
-      folder: GUARDED_PYTHON_AGENT,
-      env: { AGENTPLANE_PYTHON: python, AGENTPLANE_EVENT_MB: '1' },
-    });
+  const server = testServer({
+    folder: GUARDED_PYTHON_AGENT,
+    env: { AGENTPLANE_PYTHON: python, AGENTPLANE_EVENT_MB: '1' },
   });
-
-  afterAll(() => server?.stop());
 
   const ask = (token: string, path = '/threads/search'): Promise<Response> =>
     fetch(server.url + path, {
@@ -201,7 +195,7 @@ asyncio.run(main())`;
       await writeFile(join(folder, 'auth.py'), auth);
       const settings = { graphs: { a: './graphs.py:g' }, auth: { path: './auth.py:auth' } };
       await writeFile(join(folder, 'langgraph.json'), JSON.stringify(settings));
-      const { uri } = await postgres.freshDatabase();
+      const { uri } = await postgres.freshDatabase(prepareDatabase);
       await expect(ServerProcess.start({ uri, folder, env: { AGENTPLANE_PYTHON: python } })).rejects.toThrow(
         said,
       );

@@ -163,6 +163,29 @@ async def main():
     expect(run(script).trim().split('\n')).toEqual(['no', 'None', '0']);
   });
 
+  it('stops a run whose stop arrives together with it', () => {
+    const script = `
+from agentplane_worker.frames import Frame
+from agentplane_worker.host import Host
+from agentplane_worker.wire import dumps
+class Channel:
+    def send(self, kind, number, head=b"", body=b""):
+        print(kind, number, head.decode())
+class Worker:
+    pass
+async def main():
+    host = Host()
+    host.channel = Worker.channel = Channel()
+    host._worker, Worker.server, Worker.secrets = Worker, Worker, None
+    Worker.loop = asyncio.get_running_loop()
+    kwargs = {"stream_mode": ["values"]}
+    run = {"runId": "r", "threadId": "t", "graphId": "g", "isTemporary": True, "kwargs": kwargs}
+    for kind, head in (("perform", {}), ("stop", {"reason": "handed-back"})):
+        host.handle(Frame(kind, 7, dumps(head), dumps(run)))
+    await asyncio.wait(host._tasks)`;
+    expect(run(script)).toBe('outcome 7 {"outcome":{"kind":"handed-back"}}\n');
+  });
+
   it('refuses vectors that are longer than a frame', () => {
     const script = `
 from types import SimpleNamespace

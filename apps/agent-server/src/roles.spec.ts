@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 let uri: string;
@@ -8,11 +9,11 @@ let api: ServerProcess;
 let queue: ServerProcess | undefined;
 
 beforeAll(async () => {
-  ({ uri } = await postgres.freshDatabase());
+  ({ uri } = await postgres.freshDatabase(prepareDatabase));
   api = await ServerProcess.start({ uri, env: { AGENTPLANE_ROLE: 'api' } });
 });
 
-afterAll(() => Promise.all([api?.stop(), queue?.stop()]));
+afterAll(() => Promise.all([api?.stop('SIGKILL'), queue?.stop('SIGKILL')]));
 
 /** The status that another machine would get. */
 function statusElsewhere({ port }: ServerProcess, path: string): Promise<number | undefined> {

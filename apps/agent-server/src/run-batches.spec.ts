@@ -1,21 +1,15 @@
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
+const server = testServer();
 let pool: Pool;
 
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri });
-  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+beforeAll(() => {
+  pool = openPool({ uri: server.uri, applicationName: 'test', log: createLogger('test', 'silent') });
 });
-afterAll(async () => {
-  await server.stop('SIGKILL');
-  await pool.end();
-});
+afterAll(() => pool.end());
 
 async function post(batch: readonly unknown[]): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${server.url}/runs/batch`, {

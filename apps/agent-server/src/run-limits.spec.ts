@@ -1,39 +1,45 @@
+import { Client } from '@langchain/langgraph-sdk';
 import { itLong, testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { GUARDED_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 
-/** A server whose runs may take two seconds. */
-const IMPATIENT = { BG_JOB_TIMEOUT_SECS: '2', MAX_RECURSION_LIMIT: '50' };
+/** A server whose runs may take a second. */
+const IMPATIENT = { BG_JOB_TIMEOUT_SECS: '1', MAX_RECURSION_LIMIT: '50' };
+let impatient: ServerProcess;
+
+beforeAll(async () => {
+  impatient = await ServerProcess.start({
+    uri: (await postgres.freshDatabase(prepareDatabase)).uri,
+    env: IMPATIENT,
+  });
+});
+afterAll(() => impatient?.stop('SIGKILL'));
 
 describe('the time limit of runs', () => {
   it.each(['slow', 'stubborn'])(
     'ends a run of a graph that does not listen to its signal: %s',
     async (graph) => {
-      const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri, env: IMPATIENT });
-      try {
-        const client = server.client();
-        const { thread_id: threadId } = await client.threads.create();
-        const run = await client.runs.create(threadId, graph, { input: { waitMs: 1_000_000 } });
-        const join = await client.runs.join(threadId, run.run_id);
-        expect(join).toEqual({
-          __error__: {
-            error: 'RunTimeout',
-            message: expect.stringMatching(/time limit of 2 s; BG_JOB_TIMEOUT_SECS/),
-          },
-        });
-        expect(await client.runs.get(threadId, run.run_id)).toMatchObject({ status: 'timeout' });
-        expect(await client.threads.get(threadId)).toMatchObject({ status: 'error' });
-        const next = await client.runs.wait(threadId, 'counter', { input: {} });
-        expect(next).toMatchObject({ steps: ['step 1'] });
-      } finally {
-        await server.stop('SIGKILL');
-      }
+      const client = impatient.client();
+      const { thread_id: threadId } = await client.threads.create();
+      const run = await client.runs.create(threadId, graph, { input: { waitMs: 1_000_000 } });
+      const join = await client.runs.join(threadId, run.run_id);
+      expect(join).toEqual({
+        __error__: {
+          error: 'RunTimeout',
+          message: expect.stringMatching(/time limit of 1 s; BG_JOB_TIMEOUT_SECS/),
+        },
+      });
+      expect(await client.runs.get(threadId, run.run_id)).toMatchObject({ status: 'timeout' });
+      expect(await client.threads.get(threadId)).toMatchObject({ status: 'error' });
+      const next = await client.runs.wait(threadId, 'counter', { input: {} });
+      expect(next).toMatchObject({ steps: ['step 1'] });
     },
   );
 
   itLong('counts the attempts of a run together', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const env = { BG_JOB_TIMEOUT_SECS: '6', AGENTPLANE_RUN_LEASE_MS: '1000', AGENTPLANE_DRAIN_MS: '0' };
     let server = await ServerProcess.start({ uri, env });
     try {
@@ -54,14 +60,14 @@ describe('the time limit of runs', () => {
 
 describe('the limit of runs of an assistant', () => {
   it('holds at two servers, delays no other assistant, and is named by the runs that wait', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const env = { MAX_RUNS_PER_ASSISTANT: '2' };
     const servers = await Promise.all([ServerProcess.start({ uri, env }), ServerProcess.start({ uri, env })]);
     const [first, second] = servers;
     try {
       const begin = async (server: ServerProcess) => {
         const { thread_id: threadId } = await server.client().threads.create();
-        const input = { waitMs: 600 };
+        const input = { waitMs: 300 };
         const { run_id: runId } = await server.client().runs.create(threadId, 'slow', { input });
         return { threadId, runId };
       };
@@ -90,30 +96,25 @@ describe('the limit of runs of an assistant', () => {
 
 describe('the limit of steps', () => {
   it('refuses a recursion_limit above its setting by name', async () => {
-    const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri, env: IMPATIENT });
-    try {
-      const wait = (limit: number) =>
-        server.client().runs.wait(null, 'counter', { input: {}, config: { recursion_limit: limit } });
-      await expect(wait(51)).rejects.toThrow(/recursion_limit.*must not be above 50; MAX_RECURSION_LIMIT/);
-      expect(await wait(50)).toMatchObject({ steps: ['step 1'] });
-      // nor by way of an assistant or a cron
-      const { assistants, runs, crons } = server.client();
-      const config = { recursion_limit: 51 };
-      const { assistant_id } = await assistants.create({ graphId: 'counter', config });
-      await expect(runs.wait(null, assistant_id, { input: {} })).rejects.toThrow(/must not be above 50/);
-      const cron = crons.create('counter', { schedule: '@yearly', input: {}, config });
-      await expect(cron).rejects.toThrow(/must not be above 50/);
-      const { cron_id } = await crons.create('counter', { schedule: '@yearly', input: {} });
-      await expect(crons.update(cron_id, { config })).rejects.toThrow(/must not be above 50/);
-    } finally {
-      await server.stop('SIGKILL');
-    }
+    const { assistants, runs, crons } = impatient.client();
+    const wait = (limit: number) =>
+      runs.wait(null, 'counter', { input: {}, config: { recursion_limit: limit } });
+    await expect(wait(51)).rejects.toThrow(/recursion_limit.*must not be above 50; MAX_RECURSION_LIMIT/);
+    expect(await wait(50)).toMatchObject({ steps: ['step 1'] });
+    // nor by way of an assistant or a cron
+    const config = { recursion_limit: 51 };
+    const { assistant_id } = await assistants.create({ graphId: 'counter', config });
+    await expect(runs.wait(null, assistant_id, { input: {} })).rejects.toThrow(/must not be above 50/);
+    const cron = crons.create('counter', { schedule: '@yearly', input: {}, config });
+    await expect(cron).rejects.toThrow(/must not be above 50/);
+    const { cron_id } = await crons.create('counter', { schedule: '@yearly', input: {} });
+    await expect(crons.update(cron_id, { config })).rejects.toThrow(/must not be above 50/);
   });
 });
 
 describe('a server', () => {
   itLong('gives ten places to runs that compute, and as many as they need to runs that wait', async () => {
-    const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+    const server = await ServerProcess.start({ uri: (await postgres.freshDatabase(prepareDatabase)).uri });
     const read = async (name: string): Promise<number> => {
       const text = await (await fetch(`${server.url}/metrics`)).text();
       return Number(new RegExp(`^agentplane_agent_${name} (\\d+)`, 'm').exec(text)?.[1]);
@@ -133,6 +134,46 @@ describe('a server', () => {
       for (let n = 0; n < 40; n++)
         await client.runs.create(null, 'ticking', { input: { count: 1, waitMs: 30_000 } });
       await waitFor(async () => (await read('runs_in_progress')) === 40);
+    } finally {
+      await server.stop('SIGKILL');
+    }
+  });
+});
+
+describe('a server with few places', () => {
+  it('gives the next one to a caller without a run at work, however many runs another one has queued', async () => {
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
+    const env = { N_JOBS_PER_WORKER: '2' };
+    const server = await ServerProcess.start({ uri, folder: GUARDED_AGENT, env });
+    try {
+      const [alice, bob] = ['alice', 'bob'].map(
+        (name) =>
+          new Client({
+            apiUrl: server.url,
+            apiKey: null,
+            defaultHeaders: { authorization: `Bearer ${name}` },
+          }),
+      );
+      if (!alice || !bob) throw new Error('no clients');
+      const begin = async (client: Client) => {
+        const { thread_id: threadId } = await client.threads.create();
+        const { run_id: runId } = await client.runs.create(threadId, 'slow', {
+          input: { waitMs: 1_000_000 },
+        });
+        return async () => (await client.runs.get(threadId, runId)).status;
+      };
+      const alices: (() => Promise<string>)[] = [];
+      for (let n = 0; n < 30; n++) alices.push(await begin(alice));
+      const stillWaiting = async () => {
+        const statuses = await Promise.all(alices.map((status) => status()));
+        return statuses.filter((status) => status === 'pending').length;
+      };
+      await waitFor(async () => (await stillWaiting()) === 28);
+      const bobs = await begin(bob);
+      expect(await bobs()).toBe('pending');
+      await alice.runs.cancelMany({ status: 'running' });
+      await waitFor(async () => (await bobs()) === 'running');
+      expect(await stillWaiting()).toBeGreaterThanOrEqual(27);
     } finally {
       await server.stop('SIGKILL');
     }

@@ -6,24 +6,20 @@ import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
+import { testServer } from '../testdata/test-server.js';
 
 const postgres = testPostgres();
 const folder = join(import.meta.dirname, '..', 'testdata', 'embedding-agent');
-let server: ServerProcess;
+const server = testServer({ folder });
 let client: Client;
 let pool: Pool;
 
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder });
+beforeAll(() => {
   client = server.client();
-  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+  pool = openPool({ uri: server.uri, applicationName: 'test', log: createLogger('test', 'silent') });
 });
-
-afterAll(async () => {
-  await server?.stop();
-  await pool?.end();
-});
+afterAll(() => pool?.end());
 
 async function ranked(query: string, options: object = {}): Promise<[string, number | null][]> {
   const { items } = await client.store.searchItems(['docs'], { query, ...options });
@@ -175,7 +171,7 @@ describe('the model of an agent', () => {
   }
 
   async function startError(embed: string, files: Readonly<Record<string, string>> = {}): Promise<string> {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const started = ServerProcess.start({ uri, folder: await agentWith(embed, files) });
     return started.then(
       async (running) => {
@@ -187,7 +183,7 @@ describe('the model of an agent', () => {
   }
 
   it('comes from a package that the agent has installed', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const agent = await agentWith('openai:small', {
       'node_modules/@langchain/openai/package.json': JSON.stringify({
         name: '@langchain/openai',
@@ -209,7 +205,7 @@ describe('the model of an agent', () => {
   });
 
   it('starts no index where the agent disables the routes of the store', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const settings = { graphs: { a: './a.ts:graph' }, http: { disable_store: true } };
     const agent = await agentWith('unused:model', { 'langgraph.json': JSON.stringify(settings) });
     const running = await ServerProcess.start({ uri, folder: agent });

@@ -1,25 +1,18 @@
 import type { Client } from '@langchain/langgraph-sdk';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
+const server = testServer();
 let store: Client['store'];
 let pool: Pool;
 
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri });
-  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+beforeAll(() => {
+  pool = openPool({ uri: server.uri, applicationName: 'test', log: createLogger('test', 'silent') });
   store = server.client().store;
 });
 
-afterAll(async () => {
-  await server?.stop();
-  await pool?.end();
-});
+afterAll(() => pool?.end());
 
 interface Answer {
   readonly status: number;
@@ -62,28 +55,6 @@ async function minutesLeft(key: string): Promise<number | null> {
 }
 
 describe('an item of the store', () => {
-  it('stands where it was put until it is changed or removed', async () => {
-    const place = [['users', 'ada'], 'profile'] as const;
-    const at = [[...place[0]], place[1]] as [string[], string];
-    expect(await store.getItem(...at)).toBeNull();
-    await store.putItem(...at, { name: 'Ada', tags: ['a', { b: null }] });
-    const made = await store.getItem(...at);
-    expect(made).toMatchObject({
-      namespace: ['users', 'ada'],
-      key: 'profile',
-      value: { name: 'Ada', tags: ['a', { b: null }] },
-      createdAt: made?.updatedAt,
-      created_at: made?.createdAt,
-    });
-    await store.putItem(...at, { name: 'Countess' });
-    const changed = await store.getItem(...at);
-    expect(changed).toMatchObject({ value: { name: 'Countess' }, createdAt: made?.createdAt });
-    expect(Date.parse(changed?.updatedAt ?? '')).toBeGreaterThan(Date.parse(made?.updatedAt ?? ''));
-    await store.deleteItem(...at);
-    await store.deleteItem(...at);
-    expect(await store.getItem(...at)).toBeNull();
-  });
-
   it('answers null as JSON where there is none', async () => {
     const response = await fetch(`${server.url}/store/items?namespace=no.where&key=x`);
     expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([

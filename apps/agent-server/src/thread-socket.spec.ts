@@ -5,13 +5,17 @@ import { Client } from '@langchain/langgraph-sdk';
 import { WebSocket } from 'ws';
 import { testPostgres, waitFor } from '#lib/testing';
 import { GUARDED_AGENT, ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 let server: ServerProcess;
 let guarded: ServerProcess;
 
 beforeAll(async () => {
-  const [{ uri }, { uri: guardedUri }] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+  const [{ uri }, { uri: guardedUri }] = [
+    await postgres.freshDatabase(prepareDatabase),
+    await postgres.freshDatabase(prepareDatabase),
+  ];
   [server, guarded] = await Promise.all([
     ServerProcess.start({ uri }),
     ServerProcess.start({
@@ -22,7 +26,7 @@ beforeAll(async () => {
   ]);
 });
 
-afterAll(() => Promise.all([server?.stop(), guarded?.stop()]));
+afterAll(() => Promise.all([server?.stop('SIGKILL'), guarded?.stop('SIGKILL')]));
 
 interface Message {
   readonly type: string;
@@ -370,7 +374,7 @@ describe('a server with handlers of the agent', () => {
 
 describe('a server that stops', () => {
   it('closes its connections with the code for a restart', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const stopping = await ServerProcess.start({ uri });
     const client = new Client({ apiUrl: stopping.url, apiKey: null });
     const { thread_id: threadId } = await client.threads.create();

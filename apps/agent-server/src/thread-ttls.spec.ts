@@ -5,19 +5,21 @@ import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const modules = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'node_modules');
 const postgres = testPostgres();
 const folder = temporaryFolder();
 const servers: ServerProcess[] = [];
 let uri: string;
+/** The server of all tests but those of other settings. */
+let server: ServerProcess;
 
-beforeEach(async () => {
-  uri = (await postgres.freshDatabase()).uri;
+beforeAll(async () => {
+  uri = (await postgres.freshDatabase(prepareDatabase)).uri;
+  server = await serve();
 });
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.stop('SIGKILL')));
-});
+afterAll(() => Promise.all(servers.map((one) => one.stop('SIGKILL'))));
 
 const GRAPH = `
 import { Annotation, DeltaChannel, END, START, StateGraph } from ${JSON.stringify(join(modules, '@langchain/langgraph/dist/web.js'))};
@@ -34,20 +36,24 @@ export const deltas = new StateGraph(Deltas)
 `;
 
 /** A server that looks for expired threads every 300 ms. */
-async function serve(ttl: object = {}): Promise<ServerProcess> {
+async function serve(ttl: object = {}, database = uri): Promise<ServerProcess> {
   const agent = join(folder, String(performance.now()));
   mkdirSync(agent);
   writeFileSync(join(agent, 'graph.mjs'), GRAPH);
   const checkpointer = { ttl: { sweep_interval_minutes: 0.005, ...ttl } };
   const graphs = { counter: './graph.mjs:counter', deltas: './graph.mjs:deltas' };
   writeFileSync(join(agent, 'langgraph.json'), JSON.stringify({ graphs, checkpointer }));
-  const server = await ServerProcess.start({ uri, folder: agent });
-  servers.push(server);
-  return server;
+  const started = await ServerProcess.start({ uri: database, folder: agent });
+  servers.push(started);
+  return started;
 }
 
-async function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+async function query(
+  text: string,
+  values: unknown[] = [],
+  database = uri,
+): Promise<Record<string, unknown>[]> {
+  const pool = openPool({ uri: database, applicationName: 'test', log: createLogger('test', 'silent') });
   try {
     return (await pool.query<Record<string, unknown>>(text, values)).rows;
   } finally {
@@ -76,7 +82,6 @@ const checkpointsOf = async (threadId: string): Promise<number> =>
 
 describe('the data of a person', () => {
   it('removes the threads with its metadata, with runs, states and output, and no others', async () => {
-    const server = await serve();
     const { threads, runs, crons } = server.client();
     const make = async (person: string): Promise<string> => {
       const { thread_id: id } = await threads.create({ metadata: { person } });
@@ -106,7 +111,6 @@ describe('the data of a person', () => {
 
 describe('the time to live of a thread', () => {
   it('removes a thread with its runs and states once it is over, and no other', async () => {
-    const server = await serve();
     const { threads, runs } = server.client();
     const { thread_id: short } = await threads.create({ ttl: 10 });
     const { thread_id: long } = await threads.create({ ttl: { ttl: 100, strategy: 'delete' } });
@@ -127,7 +131,6 @@ describe('the time to live of a thread', () => {
   });
 
   it('leaves the last state where it says so, and changes by PATCH', async () => {
-    const server = await serve();
     const { threads, runs } = server.client();
     const { thread_id: threadId } = await threads.create({ ttl: 10 });
     await runs.wait(threadId, 'counter', { input: {} });
@@ -146,7 +149,6 @@ describe('the time to live of a thread', () => {
   });
 
   it('leaves what the values of a channel that stores changes are made of', async () => {
-    const server = await serve();
     const { threads, runs } = server.client();
     const { thread_id: threadId } = await threads.create({
       ttl: { ttl: 10, strategy: 'keep_latest' as 'delete' },
@@ -160,10 +162,9 @@ describe('the time to live of a thread', () => {
   });
 
   it('waits for the end of a run, and begins again with each', async () => {
-    const server = await serve();
     const { threads, runs } = server.client();
     const { thread_id: threadId } = await threads.create({ ttl: 10 });
-    const run = await runs.create(threadId, 'counter', { input: { waitMs: 2_000 } });
+    const run = await runs.create(threadId, 'counter', { input: { waitMs: 1_000 } });
     await age(threadId, 30);
     await runs.join(threadId, run.run_id);
     expect(await runs.get(threadId, run.run_id)).toMatchObject({ status: 'success' });
@@ -176,22 +177,26 @@ describe('the time to live of a thread', () => {
 
   it('takes from langgraph.json what threads do not ask for, at several servers', async () => {
     const ttl = { strategy: 'delete', default_ttl: 10, sweep_limit: 60 };
-    const [first, second] = [await serve(ttl), await serve(ttl)];
+    const { uri: database } = await postgres.freshDatabase(prepareDatabase);
+    const [first, second] = await Promise.all([serve(ttl, database), serve(ttl, database)]);
     const { threads, runs } = first.client();
     const ids = await Promise.all(Array.from({ length: 70 }, async () => (await threads.create()).thread_id));
     const made = crypto.randomUUID();
     await runs.wait(made, 'counter', { input: {}, ifNotExists: 'create' });
     expect(await ttlOf(second, made)).toMatchObject({ strategy: 'delete', ttl_minutes: 10 });
     const { thread_id: own } = await second.client().threads.create({ ttl: 1_000 });
-    await query(`UPDATE agentplane.threads SET updated_at = updated_at - interval '11 minutes'`);
-    await query('UPDATE agentplane.thread_ttls SET check_at = clock_timestamp()');
+    await query(
+      `UPDATE agentplane.threads SET updated_at = updated_at - interval '11 minutes'`,
+      [],
+      database,
+    );
+    await query('UPDATE agentplane.thread_ttls SET check_at = clock_timestamp()', [], database);
     await waitFor(async () => (await threads.count()) === 1);
     expect(await ttlOf(first, own)).toMatchObject({ ttl_minutes: 1_000 });
     expect(ids).toHaveLength(70);
   });
 
   it.each([0, -1, 'soon', { ttl: 0 }, { ttl: 5, strategy: 'archive' }, 1e12])('refuses %j', async (ttl) => {
-    const server = servers[0] ?? (await serve());
     const answer = await fetch(`${server.url}/threads`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { encryptPostgres, selfSigned, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 
@@ -8,7 +9,7 @@ describe('a server whose database has a certificate of an authority of its own',
   it('trusts it by AGENTPLANE_TRUSTED_CA', async () => {
     const own = await selfSigned();
     await encryptPostgres(postgres.uri, own);
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const verified = `${uri}?sslmode=verify-full`;
     const connect = async (ca?: string): Promise<void> => {
       const client = new pg.Client({
@@ -41,7 +42,7 @@ describe('a server whose database has a certificate of an authority of its own',
       await client.end();
       expect(rows).toEqual([{ ssl: true }]);
     } finally {
-      await server.stop();
+      await server.stop('SIGKILL');
     }
   });
 });

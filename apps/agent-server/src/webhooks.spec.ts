@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { itLong, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
+import { prepareDatabase } from '../testdata/store-fixture.js';
 import { WebhookReceiver } from '../testdata/webhook-receiver.js';
 
 const KEY = Buffer.from('the secret of a deployment');
@@ -56,19 +57,27 @@ async function stateOf(server: ServerProcess, threadId: string, runId: string): 
 }
 
 describe('the sender of webhooks', () => {
+  let server: ServerProcess;
+  beforeAll(async () => {
+    server = await ServerProcess.start({
+      uri: (await postgres.freshDatabase(prepareDatabase)).uri,
+      env: ENV,
+    });
+  });
+  afterAll(() => server?.stop('SIGKILL'));
+
   it('sends only the fields that the agent allows', async () => {
     const folder = join(import.meta.dirname, '..', 'testdata', 'mounted');
-    const server = await serve((await postgres.freshDatabase()).uri, ENV, folder);
+    const mounted = await serve((await postgres.freshDatabase(prepareDatabase)).uri, ENV, folder);
     const receiver = await receive();
     const asked = { assistant_id: 'seen', input: {}, webhook: receiver.url };
-    const { text } = await post(server, '/team/agent/runs', asked);
+    const { text } = await post(mounted, '/team/agent/runs', asked);
     const { run_id: runId } = JSON.parse(text) as { run_id: string };
     const [call] = await waitFor(() => receiver.of(runId).length > 0 && receiver.of(runId));
     expect(Object.keys(call?.body ?? {})).toEqual(['run_id', 'status', 'webhook_sent_at']);
   });
 
   it('sends the run, its values and times, signed with every secret, once the run has ended', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri);
     const receiver = await receive();
     const client = server.client();
     const { thread_id: threadId } = await client.threads.create();
@@ -115,7 +124,6 @@ describe('the sender of webhooks', () => {
   });
 
   it('sends runs without a thread, that fail, that are interrupted and that never begin', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri);
     const receiver = await receive();
     const client = server.client();
     const webhook = receiver.url;
@@ -149,7 +157,6 @@ describe('the sender of webhooks', () => {
   itLong(
     'repeats a call with the same id after another protocol, a reset and a redirect, which it does not follow',
     async () => {
-      const server = await serve((await postgres.freshDatabase()).uri);
       const [receiver, forbidden] = [await receive(), await receive()];
       receiver.answers((response, nth) => {
         if (nth === 1) response.socket?.write(UPGRADE);
@@ -180,19 +187,19 @@ describe('the sender of webhooks', () => {
   );
 
   it('ends with the time for retries, or at once when the receiver answers 410', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri, {
+    const impatient = await serve((await postgres.freshDatabase(prepareDatabase)).uri, {
       ...ENV,
       RUN_WEBHOOK_RETRY_SECONDS: '1',
     });
     const receiver = await receive();
     receiver.answers((response, nth) => response.writeHead(nth === 1 ? 410 : 503).end());
     for (const status of [410, 503]) {
-      const { thread_id: threadId } = await server.client().threads.create();
-      const { run_id: runId } = await server
+      const { thread_id: threadId } = await impatient.client().threads.create();
+      const { run_id: runId } = await impatient
         .client()
         .runs.create(threadId, 'counter', { input: {}, webhook: receiver.url });
       const state = await waitFor(async () => {
-        const found = await stateOf(server, threadId, runId);
+        const found = await stateOf(impatient, threadId, runId);
         return JSON.stringify(found)?.includes('failed') && found;
       });
       expect(state).toMatchObject({
@@ -205,7 +212,6 @@ describe('the sender of webhooks', () => {
   });
 
   it('delays neither runs nor other webhooks when a receiver hangs', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri);
     const [hanging, good] = [await receive(), await receive()];
     hanging.answers(() => undefined);
     const submit = (webhook: string) => server.client().runs.wait(null, 'counter', { input: {}, webhook });
@@ -218,7 +224,6 @@ describe('the sender of webhooks', () => {
   });
 
   it('delays no webhook of a receiver that answers while sixty others hang', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri);
     const good = await receive();
     const hanging = await Promise.all(Array.from({ length: 60 }, receive));
     for (const receiver of hanging) receiver.answers(() => undefined);
@@ -232,7 +237,6 @@ describe('the sender of webhooks', () => {
   });
 
   it('makes a large call of a receiver that answers while those to others hang', async () => {
-    const server = await serve((await postgres.freshDatabase()).uri);
     const [good, ...hanging] = await Promise.all(Array.from({ length: 5 }, receive));
     if (!good) throw new Error('no receiver');
     for (const receiver of hanging) receiver.answers(() => undefined);
@@ -245,12 +249,17 @@ describe('the sender of webhooks', () => {
     await Promise.all(hanging.map(({ url }) => submit(url, large)));
     await waitFor(() => called() > 0);
     await submit(good.url, large);
-    await waitFor(() => good.calls.length === 2);
+    await waitFor(async () => {
+      if (good.calls.some(({ text }) => text.length > large.file.length)) return true;
+      // on a busy machine its last call may have taken so long that it counts as slow
+      await submit(good.url);
+      return false;
+    });
     expect(called()).toBeLessThan(hanging.length);
   });
 
   itLong('repeats the call of a server that died', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const [first, second] = [await serve(uri), await serve(uri)];
     const receiver = await receive();
     receiver.answers((response, nth) => {
@@ -273,7 +282,7 @@ describe('the sender of webhooks', () => {
   });
 
   it('calls once for each of many runs of three servers', async () => {
-    const { uri } = await postgres.freshDatabase();
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
     const three = await Promise.all([serve(uri), serve(uri), serve(uri)]);
     const receiver = await receive();
     await Promise.all(
@@ -292,7 +301,7 @@ describe('the sender of webhooks', () => {
 describe('the policy of webhooks', () => {
   let server: ServerProcess;
   beforeAll(async () => {
-    server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+    server = await ServerProcess.start({ uri: (await postgres.freshDatabase(prepareDatabase)).uri });
   });
   afterAll(() => server.stop('SIGKILL'));
 

@@ -37,6 +37,16 @@ export interface Said {
   readonly taskId?: string;
   readonly isBlocking?: boolean;
   readonly historyLength?: number;
+  /** Receiver of notifications about the task. */
+  readonly receiver?: string;
+}
+
+/** A receiver of notifications, as the methods about it answer. */
+export interface SeenReceivers {
+  /** Address in the answers of the methods that set, get and list it. */
+  readonly urls: readonly string[];
+  /** Receivers after its deletion. */
+  readonly left: number;
 }
 
 /** One official client, as the tests use it. */
@@ -46,6 +56,10 @@ export interface A2aTestClient {
   get(id: string, historyLength?: number): Promise<SeenTask>;
   cancel(id: string): Promise<SeenTask>;
   subscribe(id: string): Promise<SeenStream>;
+  /** Sets, gets, lists and deletes a receiver of notifications. */
+  receivers(taskId: string, url: string): Promise<SeenReceivers>;
+  /** Description in the extended card. */
+  describe(): Promise<string>;
 }
 
 interface PlainPart {
@@ -160,7 +174,17 @@ export async function newestClient(
       ? new newest.ClientFactory({ cardResolver: resolver, transports })
       : new newest.ClientFactory();
   const client = await clientOf(factory, base, cardPath, speaks03, headers);
-  const request = ({ parts, contextId = '', taskId = '', isBlocking = true, historyLength }: Said) => ({
+  const pushTo = (taskId: string, url: string) => {
+    return { tenant: '', taskId, id: 'receiver', url, token: 'token', authentication: undefined };
+  };
+  const request = ({
+    parts,
+    contextId = '',
+    taskId = '',
+    isBlocking = true,
+    historyLength,
+    receiver,
+  }: Said) => ({
     tenant: '',
     message: {
       messageId: randomUUID(),
@@ -184,7 +208,7 @@ export async function newestClient(
     },
     configuration: {
       acceptedOutputModes: [],
-      taskPushNotificationConfig: undefined,
+      taskPushNotificationConfig: receiver === undefined ? undefined : pushTo('', receiver),
       returnImmediately: !isBlocking,
       ...(historyLength === undefined ? {} : { historyLength }),
     },
@@ -219,6 +243,19 @@ export async function newestClient(
       return seenNew(await client.cancelTask({ tenant: '', id, metadata: undefined }));
     },
     subscribe: (id) => fold(client.resubscribeTask({ tenant: '', id })),
+    async receivers(taskId, url) {
+      const name = { tenant: '', taskId, id: 'receiver' };
+      const set = await client.createTaskPushNotificationConfig(pushTo(taskId, url));
+      const got = await client.getTaskPushNotificationConfig(name);
+      const all = { tenant: '', taskId, pageSize: 0, pageToken: '' };
+      const { configs } = await client.listTaskPushNotificationConfig(all);
+      await client.deleteTaskPushNotificationConfig(name);
+      const { configs: left } = await client.listTaskPushNotificationConfig(all);
+      return { urls: [set, got, ...configs].map((config) => config.url), left: left.length };
+    },
+    async describe() {
+      return (await client.getAgentCard()).description;
+    },
   };
 }
 
@@ -262,7 +299,7 @@ export async function olderClient(base: string, cardPath: string, headers?: Head
       })
     : new older.ClientFactory();
   const client = await factory.createFromUrl(base, cardPath);
-  const request = ({ parts, contextId, taskId, isBlocking = true, historyLength }: Said) => ({
+  const request = ({ parts, contextId, taskId, isBlocking = true, historyLength, receiver }: Said) => ({
     message: {
       kind: 'message' as const,
       messageId: randomUUID(),
@@ -280,6 +317,7 @@ export async function olderClient(base: string, cardPath: string, headers?: Head
     configuration: {
       blocking: isBlocking,
       ...(historyLength === undefined ? {} : { historyLength }),
+      ...(receiver === undefined ? {} : { pushNotificationConfig: { url: receiver, token: 'token' } }),
     },
   });
   const fold = async (stream: ReturnType<older.Client['resubscribeTask']>): Promise<SeenStream> => {
@@ -309,5 +347,19 @@ export async function olderClient(base: string, cardPath: string, headers?: Head
       return seenOld(await client.cancelTask({ id }));
     },
     subscribe: (id) => fold(client.resubscribeTask({ id })),
+    async receivers(taskId, url) {
+      const pushNotificationConfig = { id: 'receiver', url, token: 'token' };
+      const name = { id: taskId, pushNotificationConfigId: 'receiver' };
+      const set = await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig });
+      const got = await client.getTaskPushNotificationConfig(name);
+      const all = await client.listTaskPushNotificationConfig({ id: taskId });
+      await client.deleteTaskPushNotificationConfig(name);
+      const left = await client.listTaskPushNotificationConfig({ id: taskId });
+      const urls = [set, got, ...all].map((config) => config.pushNotificationConfig.url);
+      return { urls, left: left.length };
+    },
+    async describe() {
+      return (await client.getAgentCard()).description;
+    },
   };
 }

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import type { ServerProcess } from './start-server.js';
 
 /** Tests of WebSockets behind the HTTP app of an agent, in either language. @param graph that ends without a question */
-export function testAppSockets(server: () => ServerProcess, graph: string): void {
+export function testAppSockets(server: () => Pick<ServerProcess, 'port' | 'client'>, graph: string): void {
   const connect = (headers: Record<string, string> = {}): WebSocket =>
     new WebSocket(`ws://127.0.0.1:${server().port}/threads/${randomUUID()}/stream/events`, { headers });
 

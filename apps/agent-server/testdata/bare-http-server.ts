@@ -18,6 +18,7 @@ export function bareHttpServer(parts: Partial<HttpServerParts> = {}): FastifyIns
       onCut: () => undefined,
     }),
     info: () => ({}),
+    askDatabase: async () => undefined,
     log: createLogger('test', 'silent'),
     ...parts,
   });

@@ -1,12 +1,13 @@
 import { systemClock } from '#lib/time';
 import { newId, queueing, runAtWork, serverOf, storedRun, type StoreFixture } from './store-fixture.js';
-import { TemporaryRuns } from '../src/run/temporary-runs.js';
-import { createAssistant } from '../src/store/assistant/assistants.js';
-import { setThreadTtl } from '../src/store/thread/thread-ttls.js';
-import { createCron } from '../src/store/cron/crons.js';
-import { submitRun } from '../src/store/run/submit-run.js';
+import { TemporaryRuns } from '../src/run/thread-runs.js';
+import { createAssistant } from '../src/store/statement/assistants.js';
+import { setThreadTtl } from '../src/store/statement/threads.js';
+import { createCron } from '../src/store/statement/crons.js';
+import { setPush, type StoredPush } from '../src/store/statement/task-pushes.js';
+import { submitRun } from '../src/store/statement/submit-run.js';
 import type { ItemPlace } from '../src/store/row/item-row.js';
-import { putItem, searchItems } from '../src/store/item/items.js';
+import { putItem, searchItems } from '../src/store/statement/items.js';
 import { WORKER } from '../src/store/worker-scope.js';
 
 const PAGE = { limit: 1_000, offset: 0 };
@@ -101,7 +102,13 @@ export function cronWith(
   };
 }
 
-/** A task that waits for input. */
+/** A receiver of notifications about a task. */
+export function pushOf(taskId: string, threadId: string, assistantId: string): StoredPush {
+  const secrets = { token: 'token', scheme: undefined, credentials: undefined };
+  return { taskId, configId: 'held', threadId, assistantId, wire: '1.0', url: 'http://c/', ...secrets };
+}
+
+/** A task that waits for input, has a receiver of notifications and is a task of MCP too. */
 async function taskOf(
   { sql, pool }: StoreFixture,
   owner: string,
@@ -109,9 +116,10 @@ async function taskOf(
 ): Promise<Owned['task']> {
   const { runId, threadId } = await runAtWork(sql, { owner });
   await pool.query(
-    `UPDATE agentplane.runs SET status = 'success', assistant_id = $2, metadata = '{"a2a": {}}' WHERE run_id = $1`,
+    `UPDATE agentplane.runs SET status = 'success', assistant_id = $2, metadata = '{"a2a": {}, "mcp": {}}' WHERE run_id = $1`,
     [runId, assistantId],
   );
   await pool.query(`UPDATE agentplane.threads SET status = 'interrupted' WHERE thread_id = $1`, [threadId]);
+  await setPush(WORKER, sql, pushOf(runId, threadId, assistantId), { catchesUp: false });
   return { runId, threadId };
 }

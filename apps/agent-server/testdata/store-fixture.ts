@@ -3,17 +3,15 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { Database } from '../src/store/database.js';
-import { MAX_PARSED_CHARS } from '../src/store/document-bytes.js';
-import type { ClaimedRun } from '../src/store/row/claimed-run.js';
-import type { Queueing } from '../src/store/row/submission.js';
-import type { StoredRun } from '../src/store/row/stored-run.js';
-import { claimRuns } from '../src/store/run/claim-runs.js';
-import { submitRun } from '../src/store/run/submit-run.js';
-import type { ServerIdentity } from '../src/store/server-identity.js';
+import { MAX_PARSED_CHARS } from '../src/store/json-text.js';
+import type { ClaimedRun, ServerIdentity } from '../src/store/row/claimed-run.js';
+import type { Queueing, StoredRun } from '../src/store/row/run-row.js';
+import { claimRuns } from '../src/store/statement/claim-runs.js';
+import { submitRun } from '../src/store/statement/submit-run.js';
 import type { Sql } from '../src/store/sql.js';
-import { createThread } from '../src/store/thread/change-thread.js';
+import { createThread } from '../src/store/statement/change-thread.js';
 import { WORKER } from '../src/store/worker-scope.js';
-import { uuid7 } from '../src/run/uuid7.js';
+import { uuid7 } from '../src/run/requested-run.js';
 
 const IDS = {
   one: '11111111-1111-4111-8111-111111111111',

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import type { Scope } from '../src/store/scope.js';
 import type { Sql } from '../src/store/sql.js';
-import { findThread } from '../src/store/thread/threads.js';
+import { findThread } from '../src/store/statement/threads.js';
 
 /** A thread as the wire shows it, parsed. */
 export async function storedThread(

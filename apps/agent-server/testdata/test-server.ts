@@ -4,7 +4,10 @@ import { prepareDatabase } from './store-fixture.js';
 import { type ServerOptions, ServerProcess } from './start-server.js';
 
 /** Members are usable inside tests and hooks. */
-export type TestServer = Pick<ServerProcess, 'child' | 'port' | 'url' | 'log' | 'client'>;
+export interface TestServer extends Pick<ServerProcess, 'child' | 'port' | 'url' | 'log' | 'client'> {
+  /** Connection URI of its database. */
+  readonly uri: string;
+}
 
 /**
  * A server on a database of its own for the test file that calls this: up before the tests, stopped after them. Hooks that
@@ -12,12 +15,13 @@ export type TestServer = Pick<ServerProcess, 'child' | 'port' | 'url' | 'log' | 
  */
 export function testServer(options: Omit<ServerOptions, 'uri'> = {}): TestServer {
   let running: ServerProcess | undefined;
+  let databaseUri = '';
   // hooks run in the order of their registration: the server stops before its Postgres does
-  afterAll(() => running?.stop());
+  afterAll(() => running?.stop('SIGKILL'));
   const postgres = testPostgres();
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase(prepareDatabase);
-    running = await ServerProcess.start({ uri, ...options });
+    ({ uri: databaseUri } = await postgres.freshDatabase(prepareDatabase));
+    running = await ServerProcess.start({ uri: databaseUri, ...options });
   });
 
   const up = (): ServerProcess => {
@@ -25,6 +29,9 @@ export function testServer(options: Omit<ServerOptions, 'uri'> = {}): TestServer
     return running;
   };
   return {
+    get uri() {
+      return databaseUri;
+    },
     get child() {
       return up().child;
     },

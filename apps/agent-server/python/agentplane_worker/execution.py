@@ -96,7 +96,7 @@ class RunExecution:
         self._stop = reason
         self.hold(False)
         if self._work:
-            self._work.cancel()
+            self._work.cancel(reason.message or reason.kind)  # which its trace shows
         self._worker.server.loop.call_later(
             _STOP_GRACE_S, lambda: self._abandoned.done() or self._abandoned.set_result(None)
         )

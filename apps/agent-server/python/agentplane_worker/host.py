@@ -11,6 +11,7 @@ from .execution import Outcome, RunExecution, Stop, Worker
 from .frames import Frame
 from .graphs import GraphRegistry, GraphSource
 from .logs import log, run_fields
+from .priority import Assign, assigned, load_assign
 from .process import Process, Public
 from .questions import Questions
 from .server import Server, ServerUnavailable, StoreRefused
@@ -40,6 +41,7 @@ class Host(Process):
         self._worker: Worker | None = None
         self._questions: Questions | None = None
         self._embedder: Any = None
+        self._assign: Assign | None = None
         self.server: Server
 
     async def open(self, fd: int) -> None:
@@ -67,9 +69,11 @@ class Host(Process):
         head = loads(frame.head) if frame.head and (run or kind == "perform") else {}
         match kind:
             case "perform":
-                self.begin(self._perform(number, loads(frame.body), head))
+                self._runs[number] = execution = self._execution(number, loads(frame.body), head)
+                self.begin(self._perform(number, execution))
             case "stop" if run:
-                reason = Stop(head["reason"], head.get("action", ""), head.get("limitMs", 0), "the server stopped the run")
+                why = head.get("why") or "the server stopped the run"
+                reason = Stop(head["reason"], head.get("action", ""), head.get("limitMs", 0), why)
                 run.stop(reason)
             case "wanted" if run:
                 run.wanted = head
@@ -87,6 +91,10 @@ class Host(Process):
         if index:
             self.loads("store.index", index["embed"])
             self._embedder = await load_embedder(index, folder)
+        source = order.get("priority")
+        if source:
+            self.loads("priority.path", source["file"])
+            self._assign = await load_assign(source["file"], source["exportName"], folder)
         server = self.server
         # the server reads three texts of that size at once
         server.max_body_bytes = 2 * order["maxTextBytes"]
@@ -95,12 +103,14 @@ class Host(Process):
         )
         self._questions = Questions(self._worker)
 
-    async def _perform(self, number: int, run: dict[str, Any], wanted: dict[str, Any]) -> None:
+    def _execution(self, number: int, run: dict[str, Any], wanted: dict[str, Any]) -> RunExecution:
+        """Made before its task begins: the frame that stops it may have arrived together with it."""
         if self._worker is None:
             raise RuntimeError("a run came before the graphs were loaded")
-        run_fields.set({"run_id": run["runId"], "thread_id": run["threadId"]})
-        execution = RunExecution(number, run, wanted, self._worker)
-        self._runs[number] = execution
+        return RunExecution(number, run, wanted, self._worker)
+
+    async def _perform(self, number: int, execution: RunExecution) -> None:
+        run_fields.set({"run_id": execution.run["runId"], "thread_id": execution.run["threadId"]})
         try:
             outcome = await execution.perform()
         except BaseException as error:
@@ -117,6 +127,8 @@ class Host(Process):
             # the vectors of many texts are longer than one text of a graph may be, but one frame holds them
             text = await self._embed(question["texts"], question["isQuery"])
             return _bounded(text, kind, _TEXTS_OF_FRAME * self._worker.max_text_bytes)
+        if kind == "priority" and self._assign:
+            return _bounded(await assigned(self._assign, question), kind, self._worker.max_text_bytes)
         return _bounded(await self._questions.answer(kind, question), kind, self._worker.max_text_bytes)
 
     async def _embed(self, texts: list[str], is_query: bool) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import sys
 import threading
@@ -140,7 +141,7 @@ class Process:
             message = f"{self._loading.name or 'the agent'} does not load: {type(error).__name__}: {error}"
             return self.channel.send("refused", 0, dumps({"message": short(message)}))
         self.channel.send("sources", 0, dumps({"files": _own_files(folder)}))
-        self.channel.send("loaded", 0, dumps({"packages": []}))
+        self.channel.send("loaded", 0, dumps({"packages": [], "library": _library()}))
         self.begin(self._report_health())
 
     def loads(self, name: str, file: str) -> None:
@@ -192,6 +193,14 @@ def failure_of(error: BaseException, stack: str, secrets: SecretWords) -> dict[s
     texts = {"name": shown["error"], "message": shown["message"], "stack": stack}
     # hidden first: what is cut in two is found no more
     return {name: short(secrets.hide(text)) for name, text in texts.items()}
+
+
+def _library() -> str | None:
+    """Version of LangGraph; an app beside the graphs may do without."""
+    try:
+        return importlib.metadata.version("langgraph")
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _own_files(folder: Path) -> list[str]:

@@ -125,6 +125,8 @@ export interface CardOptions {
   readonly baseUrl: string;
   /** Undefined when the authentication of callers is not known. */
   readonly security: CardSecurity | undefined;
+  /** Receivers of notifications about tasks may be named. */
+  readonly hasPushes: boolean;
 }
 
 const INPUT_MODES = ['text/plain', 'application/json', 'application/octet-stream', 'image/png', 'image/jpeg'];
@@ -160,7 +162,7 @@ export function buildCard10(agent: Agent, options: CardOptions): JsonObject {
       { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+    capabilities: { streaming: true, pushNotifications: options.hasPushes, extendedAgentCard: true },
     ...security10(options.security),
   };
 }
@@ -175,7 +177,7 @@ export function buildHybridCard(agent: Agent, options: CardOptions): JsonObject 
     preferredTransport: 'JSONRPC',
     capabilities: {
       streaming: true,
-      pushNotifications: false,
+      pushNotifications: options.hasPushes,
       stateTransitionHistory: false,
       extendedAgentCard: true,
     },

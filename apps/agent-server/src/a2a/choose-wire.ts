@@ -36,7 +36,7 @@ export function renderError(wire: Wire, id: RpcId, error: A2aError): JsonObject 
   return { jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } };
 }
 
-export function renderResult(id: RpcId, result: JsonObject): JsonObject {
+export function renderResult(id: RpcId, result: unknown): JsonObject {
   return { jsonrpc: '2.0', id, result };
 }
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import type { JsonObject } from '#lib/json';
 import { parseWebhookUrl } from '#lib/outbound';
+import { invalidParam, A2aError } from './envelope.js';
 import { MAX_NAMES } from '../run/requested-run.js';
-import { A2aError, invalidParam, type Violation } from './envelope.js';
-import { withJsonNames } from './proto-names.js';
+import { name, optionalName, parse, record, text, withJsonNames } from './parameter-shapes.js';
+import { inlinePush03, inlinePush10, type PushTarget } from './push-parameters.js';
 import { isTaskState, type MessageHead, type Part } from './task.js';
 
 /** A message that a client sends. */
@@ -16,6 +17,8 @@ export interface SentMessage extends MessageHead {
 export interface SendParameters {
   readonly message: SentMessage;
   readonly metadata: JsonObject | undefined;
+  /** Receiver of notifications about the task. */
+  readonly push: PushTarget | undefined;
   /** Answer once the task has come to an end or asks for input; otherwise as soon as it is made. */
   readonly isBlocking: boolean;
   readonly historyLength: number | undefined;
@@ -46,16 +49,6 @@ export interface ListParameters {
 const MAX_PAGE = 100;
 const PAGE = 50;
 
-/** Texts that become part of rows and of every answer. */
-const text = z
-  .string()
-  .max(1_024, 'must not be longer than 1024 characters')
-  .regex(/^[^\u0000]*$/, 'must not hold a NUL character');
-/** An object as it came: a record of the library would lose a member called `__proto__` without a word. */
-const record = z.custom<JsonObject>(isJsonObject, 'must be an object');
-const name = text.max(255, 'must not be longer than 255 characters');
-/** Clients of 1.0 may send an empty text for none. */
-const optionalName = name.nullish().transform((given) => given || undefined);
 const historyLength = z
   .int()
   .min(0)
@@ -171,7 +164,7 @@ const send03 = z.looseObject({
     .looseObject({
       ...configuration,
       blocking: z.boolean().nullish(),
-      pushNotificationConfig: z.unknown().optional(),
+      pushNotificationConfig: inlinePush03,
     })
     .nullish(),
   metadata: record.nullish(),
@@ -183,7 +176,7 @@ const send10 = z.looseObject({
     .looseObject({
       ...configuration,
       returnImmediately: z.boolean().nullish(),
-      taskPushNotificationConfig: z.unknown().optional(),
+      taskPushNotificationConfig: inlinePush10,
     })
     .nullish(),
   metadata: record.nullish(),
@@ -207,25 +200,6 @@ const list = z.looseObject({
   includeArtifacts: z.boolean().nullish(),
 });
 
-/** @throws A2aError `invalidParams` naming every wrong field */
-function parse<T>(shape: z.ZodType<T>, given: unknown): T {
-  const parsed = shape.safeParse(given ?? {});
-  if (parsed.success) return parsed.data;
-  const violations = parsed.error.issues.map((issue): Violation => {
-    return { field: fieldOf(issue.path), description: issue.message };
-  });
-  const shown = violations.slice(0, 20);
-  const what = shown.map(({ field, description }) => `${field}: ${description}`).join('; ');
-  throw new A2aError('invalidParams', `Invalid params: ${what}`, shown);
-}
-
-function fieldOf(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .slice(1);
-}
-
 function refuseOutputModes(modes: readonly string[] | null | undefined): void {
   const isFine =
     !modes || modes.length === 0 || modes.some((mode) => /^(\*\/\*|text(\/(plain|\*))?)$/.test(mode));
@@ -234,11 +208,6 @@ function refuseOutputModes(modes: readonly string[] | null | undefined): void {
       'contentTypeNotSupported',
       'This agent answers text/plain, which acceptedOutputModes does not allow',
     );
-}
-
-function refusePush(config: unknown): void {
-  if (config !== undefined && config !== null)
-    throw new A2aError('pushNotSupported', 'Push notifications are not supported');
 }
 
 function sentMessage({
@@ -264,11 +233,11 @@ function sentMessage({
 /** Parameters of `message/send` and `message/stream`. @throws A2aError */
 export function parseSend03(given: unknown): SendParameters {
   const { message, configuration: wanted, metadata } = parse(send03, given);
-  refusePush(wanted?.pushNotificationConfig);
   refuseOutputModes(wanted?.acceptedOutputModes);
   return {
     message: sentMessage({ ...message, parts: message.parts.map(partOf03) }),
     metadata: metadata ?? undefined,
+    push: wanted?.pushNotificationConfig,
     isBlocking: wanted?.blocking ?? true,
     historyLength: wanted?.historyLength,
     historyScope: wanted?.historyScope ?? 'task',
@@ -278,11 +247,11 @@ export function parseSend03(given: unknown): SendParameters {
 /** Parameters of `SendMessage` and `SendStreamingMessage`. @throws A2aError */
 export function parseSend10(given: unknown): SendParameters {
   const { message, configuration: wanted, metadata } = parse(send10, withJsonNames(given));
-  refusePush(wanted?.taskPushNotificationConfig);
   refuseOutputModes(wanted?.acceptedOutputModes);
   return {
     message: sentMessage({ ...message, parts: message.parts.map(partOf10) }),
     metadata: metadata ?? undefined,
+    push: wanted?.taskPushNotificationConfig,
     isBlocking: !(wanted?.returnImmediately ?? false),
     historyLength: wanted?.historyLength,
     historyScope: wanted?.historyScope ?? 'task',

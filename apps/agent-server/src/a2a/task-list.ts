@@ -2,7 +2,7 @@ import type { JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { countTasks, listTasks, type TaskCursor } from '../store/task/tasks.js';
+import { countTasks, listTasks, type TaskCursor } from '../store/statement/tasks.js';
 import { invalidParam } from './envelope.js';
 import type { Agent } from './agents.js';
 import { buildTask, withHistory } from './build-task.js';

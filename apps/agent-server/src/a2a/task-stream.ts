@@ -1,7 +1,7 @@
 import { isJsonObject, parseShort } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { LoggedEvent } from '../log/logged-event.js';
-import type { OutputReader, Reading } from '../run/run-reading.js';
+import { PacedReader } from '../run/paced-reader.js';
 import { A2aError } from './envelope.js';
 import { contentText, isOfModel } from './answer-text.js';
 import { type AnswerContent, answerArtifact, type Task, type TaskEvent } from './task.js';
@@ -27,21 +27,15 @@ export interface TaskStreamParts {
  * The sent pieces of the answer always fold to the stored answer: another message of the model, or another
  * attempt of the run, replaces the earlier pieces, and at the end so does the stored text when it differs.
  */
-export class TaskStream implements OutputReader {
-  readonly kind = 'output';
+export class TaskStream extends PacedReader {
   /** Not the task: its history has what the client sent. */
   #task: Pick<Task, 'id' | 'contextId'> | undefined;
   #isWorking = false;
   #messageId: unknown;
   #sent: string | undefined;
-  #reading: Reading | undefined;
-  #isPumping = false;
-  #isFinished = false;
 
-  constructor(private readonly parts: TaskStreamParts) {}
-
-  attach(reading: Reading): void {
-    this.#reading = reading;
+  constructor(private readonly parts: TaskStreamParts) {
+    super(parts.hasRoom);
   }
 
   /** Begins the events of a task; the output waits for it. */
@@ -49,30 +43,11 @@ export class TaskStream implements OutputReader {
     this.#task = { id: task.id, contextId: task.contextId };
     this.#isWorking = task.status.state === 'working';
     this.parts.emit({ kind: 'task', task });
-    this.more();
-  }
-
-  /** Takes the events of one iteration of the event loop together. */
-  more(): void {
-    if (this.#isPumping || this.#isFinished || !this.#task) return;
-    this.#isPumping = true;
-    setImmediate(() => this.#pump());
-  }
-
-  #pump(): void {
-    this.#isPumping = false;
-    const reading = this.#reading;
-    if (!reading || this.#isFinished) return;
-    while (this.parts.hasRoom()) {
-      const next = reading.take();
-      if (next) this.#take(next);
-      else if (reading.state === 'waiting') return;
-      else return void this.#finish();
-    }
+    this.beginOutput();
   }
 
   /** The data of an event that is not shown is not read. */
-  #take(logged: LoggedEvent): void {
+  protected take(logged: LoggedEvent): void {
     if (logged.event === 'metadata') this.#began();
     else if (logged.event === 'messages' && logged.bytes <= MAX_TOKEN_BYTES) this.#token(logged.data);
   }
@@ -96,8 +71,11 @@ export class TaskStream implements OutputReader {
     this.#emitAnswer({ text, files: [] }, isSame && this.#sent !== undefined, false);
   }
 
-  async #finish(): Promise<void> {
-    this.#isFinished = true;
+  protected finish(): void {
+    void this.#end();
+  }
+
+  async #end(): Promise<void> {
     try {
       const task = await this.parts.readTask(this.#task?.id ?? '');
       if (task.status.state === 'submitted' || task.status.state === 'working')

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { PublicError } from '#lib/errors';
 import {
-  inTurns,
   isJsonObject,
+  inTurns,
   type JsonObject,
   type JsonStep,
   type JsonWalk,
@@ -11,13 +10,24 @@ import {
   stableJson,
   valueAt,
 } from '#lib/json';
+import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
+import { isOfModel, answerText, type AnswerText, type EarlierMessages, messagesIn } from './answer-text.js';
+import { contentParts, buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
+import {
+  type Message,
+  type TaskName,
+  type AnswerContent,
+  isTerminal,
+  type Part,
+  stateOfRun,
+  type Task,
+} from './task.js';
+import { parseRequestedRun, type RequestedRun, uuid7 } from '../run/requested-run.js';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { OutputReader, RunReader } from '../run/run-reading.js';
 import type { Asker, RunService, Submitted } from '../run/run-service.js';
-import { uuid7 } from '../run/uuid7.js';
 import { TASK_KEY, type TaskRun } from '../store/row/task-run.js';
 import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
@@ -28,17 +38,26 @@ import {
   getContextKey,
   isMessageIdUsed,
   listTaskRuns,
-} from '../store/task/tasks.js';
-import { findSmallValues } from '../store/thread/threads.js';
+} from '../store/statement/tasks.js';
+import { findSmallValues } from '../store/statement/threads.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { Agent } from './agents.js';
-import { answerText, type AnswerText, type EarlierMessages, messagesIn } from './answer-text.js';
-import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
 import { A2aError, invalidParam, taskNotFound } from './envelope.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
-import { historyOfState } from './context-history.js';
 import type { HistoryScope, SendParameters } from './parameters.js';
-import { type AnswerContent, isTerminal, type Message, type Part, stateOfRun, type Task } from './task.js';
+
+/** Messages of people and models in a state, as a history of their context. */
+function historyOfState(messages: unknown, { contextId }: TaskName): readonly Message[] {
+  const given: unknown[] = Array.isArray(messages) ? messages : [];
+  return given.flatMap((message, at): Message[] => {
+    if (!isJsonObject(message)) return [];
+    const { id, content } = message;
+    const isOfPerson = ['human', 'user'].includes(String(message['type'] ?? message['role']));
+    if (!isOfPerson && !isOfModel(message)) return [];
+    const messageId = typeof id === 'string' ? id : `message-${at}`;
+    return [{ messageId, role: isOfPerson ? 'user' : 'agent', parts: contentParts(content, []), contextId }];
+  });
+}
 
 /**
  * Threads of contexts. An id that a client made up leads to a separate thread for each owner, the same at
@@ -118,6 +137,11 @@ export interface Caller extends Pick<Asker, 'fields' | 'assistantScope' | 'newTh
 const MAX_HISTORY_CHARS = 4 * 1024 * 1024;
 
 type TaskRuns = readonly [TaskRun, ...TaskRun[]];
+
+/** The agent of a task, as far as finding the task needs it. */
+interface TaskAgent {
+  readonly assistant: Pick<Agent['assistant'], 'assistant_id'>;
+}
 
 export interface BegunTask {
   readonly runId: string;
@@ -245,7 +269,7 @@ export class Tasks {
   ): Promise<Plan> {
     const { taskId, parts, ...rest } = message;
     const earlier =
-      taskId === undefined ? undefined : await this.#runsOf(await caller.authorizeRead(), agent, taskId);
+      taskId === undefined ? undefined : await this.runsOf(await caller.authorizeRead(), agent, taskId);
     if (earlier) requireContext(earlier, message.contextId);
     const newest = earlier?.at(-1);
     const state = newest && stateOfRun(newest);
@@ -297,8 +321,8 @@ export class Tasks {
     };
   }
 
-  /** @throws A2aError `taskNotFound` */
-  async #runsOf(scope: Scope, { assistant }: Agent, taskId: string): Promise<TaskRuns> {
+  /** Runs of a task, oldest first. @throws A2aError `taskNotFound` */
+  async runsOf(scope: Scope, { assistant }: TaskAgent, taskId: string): Promise<TaskRuns> {
     if (!isUuid(taskId)) throw taskNotFound();
     const runs = await listTaskRuns(scope, this.parts.sql, taskId.toLowerCase(), assistant.assistant_id);
     const [first, ...others] = runs;
@@ -309,14 +333,14 @@ export class Tasks {
   /** @throws A2aError `taskNotFound`, `invalidParams` when the task is of another context */
   async get(
     scope: Scope,
-    agent: Agent,
+    agent: TaskAgent,
     taskId: string,
     {
       contextId,
       historyScope = 'task',
     }: { contextId?: string | undefined; historyScope?: HistoryScope } = {},
   ): Promise<Task> {
-    const runs = await this.#runsOf(scope, agent, taskId);
+    const runs = await this.runsOf(scope, agent, taskId);
     requireContext(runs, contextId);
     const task = buildTask(runs, await this.#answerOf(scope, runs));
     return historyScope === 'task' ? task : { ...task, history: await this.#historyOf(scope, runs[0]) };
@@ -350,7 +374,7 @@ export class Tasks {
     mayHaveEnded: boolean,
     reader: OutputReader,
   ): Promise<BegunTask> {
-    const runs = await this.#runsOf(scope, agent, taskId);
+    const runs = await this.runsOf(scope, agent, taskId);
     const newest = runs.at(-1) ?? runs[0];
     const state = stateOfRun(newest);
     if (isTerminal(state) && !mayHaveEnded)
@@ -362,7 +386,7 @@ export class Tasks {
 
   /** @throws A2aError `taskNotFound`, `taskNotCancelable` */
   async cancel(scope: Scope, agent: Agent, taskId: string): Promise<Task> {
-    const runs = await this.#runsOf(scope, agent, taskId);
+    const runs = await this.runsOf(scope, agent, taskId);
     const { runId, threadId } = runs.at(-1) ?? runs[0];
     const state = stateOfRun(runs.at(-1) ?? runs[0]);
     if (state === 'input-required') await cancelWaitingTask(scope, this.parts.sql, runId, threadId);

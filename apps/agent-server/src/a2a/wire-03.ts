@@ -1,5 +1,6 @@
 import type { JsonObject } from '#lib/json';
 import { parseSend03 } from './parameters.js';
+import { PUSH_03 } from './push-parameters.js';
 import type { Artifact, Message, Part, Task, TaskEvent, TaskStatus } from './task.js';
 import type { Wire } from './wire.js';
 
@@ -67,15 +68,17 @@ export const WIRE_03: Wire = {
     ['tasks/get', 'get'],
     ['tasks/cancel', 'cancel'],
     ['tasks/resubscribe', 'subscribe'],
-    ['tasks/pushNotificationConfig/set', 'push'],
-    ['tasks/pushNotificationConfig/get', 'push'],
-    ['tasks/pushNotificationConfig/list', 'push'],
-    ['tasks/pushNotificationConfig/delete', 'push'],
+    ['tasks/pushNotificationConfig/set', 'pushSet'],
+    ['tasks/pushNotificationConfig/get', 'pushGet'],
+    ['tasks/pushNotificationConfig/list', 'pushList'],
+    ['tasks/pushNotificationConfig/delete', 'pushDelete'],
     ['agent/getAuthenticatedExtendedCard', 'extendedCard'],
   ]),
   parseSend: parseSend03,
   renderTask,
   renderSent: renderTask,
+  push: PUSH_03,
+  renderPushed: renderTask,
   renderEvent,
   renderErrorData: ({ violations }) => (violations.length > 0 ? { fieldViolations: violations } : undefined),
   restartsTasks: true,

@@ -1,6 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import type { A2aError } from './envelope.js';
 import { parseSend10 } from './parameters.js';
+import { PUSH_10 } from './push-parameters.js';
 import type { Artifact, Message, Part, Task, TaskEvent, TaskStatus } from './task.js';
 import type { Wire } from './wire.js';
 
@@ -68,15 +69,22 @@ export const WIRE_10: Wire = {
     ['ListTasks', 'list'],
     ['CancelTask', 'cancel'],
     ['SubscribeToTask', 'subscribe'],
-    ['CreateTaskPushNotificationConfig', 'push'],
-    ['GetTaskPushNotificationConfig', 'push'],
-    ['ListTaskPushNotificationConfigs', 'push'],
-    ['DeleteTaskPushNotificationConfig', 'push'],
+    ['CreateTaskPushNotificationConfig', 'pushSet'],
+    ['GetTaskPushNotificationConfig', 'pushGet'],
+    ['ListTaskPushNotificationConfigs', 'pushList'],
+    ['DeleteTaskPushNotificationConfig', 'pushDelete'],
     ['GetExtendedAgentCard', 'extendedCard'],
   ]),
   parseSend: parseSend10,
   renderTask,
   renderSent: (task) => ({ task: renderTask(task) }),
+  push: PUSH_10,
+  renderPushed: (task) =>
+    renderEvent(
+      task.artifacts.length > 0
+        ? { kind: 'task', task }
+        : { kind: 'status', of: task, status: task.status, isLast: true },
+    ),
   renderEvent,
   renderErrorData,
   restartsTasks: false,

@@ -1,9 +1,34 @@
-import { isJsonObject, type JsonObject, parseShort } from '#lib/json';
+import { jsonEquals, type JsonObject, isJsonObject, parseShort } from '#lib/json';
 import { contentText } from '../a2a/answer-text.js';
 import type { LoggedEvent } from '../log/logged-event.js';
-import type { OutputReader, Reading } from '../run/run-reading.js';
+import { PacedReader } from '../run/paced-reader.js';
 import { pageMessageOf, toolCallsOf } from './messages.js';
-import { stateDelta } from './state-delta.js';
+
+function pointer(key: string): string {
+  return `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+/** Items that a list has beyond an earlier form of it; undefined when it differs otherwise. */
+function added(before: unknown, now: unknown): readonly unknown[] | undefined {
+  if (!Array.isArray(before) || !Array.isArray(now) || now.length <= before.length) return undefined;
+  return before.every((item, at) => jsonEquals(item, now[at])) ? now.slice(before.length) : undefined;
+}
+
+/** The difference of two states as operations of JSON Patch, one for each member or added item. */
+function stateDelta(before: JsonObject, now: JsonObject): readonly JsonObject[] {
+  const removed = Object.keys(before)
+    .filter((key) => !Object.hasOwn(now, key))
+    .map((key) => ({ op: 'remove', path: pointer(key) }));
+  const changed = Object.entries(now).flatMap(([key, value]): JsonObject[] => {
+    if (!Object.hasOwn(before, key)) return [{ op: 'add', path: pointer(key), value }];
+    if (jsonEquals(before[key], value)) return [];
+    const items = added(before[key], value);
+    return items
+      ? items.map((item) => ({ op: 'add', path: `${pointer(key)}/-`, value: item }))
+      : [{ op: 'replace', path: pointer(key), value }];
+  });
+  return [...removed, ...changed];
+}
 
 /** Larger pieces are left out, and named: every reader would parse them. */
 const MAX_PARSED_BYTES = 1024 * 1024;
@@ -26,8 +51,7 @@ const LOST = 'What comes next in this output is no longer kept; run again';
  * as a snapshot and then as differences, all messages, and how the run ended. Another attempt of the run begins
  * with a snapshot again; the messages at the end replace what its earlier attempts showed.
  */
-export class RunEvents implements OutputReader {
-  readonly kind = 'output';
+export class RunEvents extends PacedReader {
   readonly #openMessages = new Set<string>();
   /** Calls of tools that grow, by their message and index. */
   readonly #openCalls = new Map<string, string>();
@@ -36,51 +60,20 @@ export class RunEvents implements OutputReader {
   #messages: readonly unknown[] | undefined;
   #interrupts: readonly unknown[] = [];
   #error: JsonObject | undefined;
-  #reading: Reading | undefined;
-  #isBegun = false;
-  #isPumping = false;
-  #isFinished = false;
 
-  constructor(private readonly parts: RunEventParts) {}
-
-  attach(reading: Reading): void {
-    this.#reading = reading;
-  }
-
-  /** True when everything was sent. */
-  get isEnded(): boolean {
-    return this.#isFinished;
+  constructor(private readonly parts: RunEventParts) {
+    super(parts.hasRoom);
   }
 
   /** Begins the events; the output waits for it. */
   begin(): void {
-    this.#isBegun = true;
     const { threadId, runId, ignored } = this.parts;
     this.#emit('RUN_STARTED', { threadId, runId, protocolVersion: '1.0' });
     if (ignored.length > 0) this.#emit('CUSTOM', { name: 'ignored_state', value: ignored });
-    this.more();
+    this.beginOutput();
   }
 
-  /** Takes the events of one iteration of the event loop together. */
-  more(): void {
-    if (this.#isPumping || this.#isFinished || !this.#isBegun) return;
-    this.#isPumping = true;
-    setImmediate(() => this.#pump());
-  }
-
-  #pump(): void {
-    this.#isPumping = false;
-    const reading = this.#reading;
-    if (!reading || this.#isFinished) return;
-    while (this.parts.hasRoom()) {
-      const next = reading.take();
-      if (next) this.#take(next);
-      else if (reading.state === 'waiting') return;
-      else return this.#finish(reading.state === 'lost');
-    }
-  }
-
-  #take(logged: LoggedEvent): void {
+  protected take(logged: LoggedEvent): void {
     if (logged.event === 'metadata') return this.#began();
     if (!['messages', 'values', 'custom', 'error'].includes(logged.event)) return;
     if (logged.bytes > MAX_PARSED_BYTES) {
@@ -192,8 +185,7 @@ export class RunEvents implements OutputReader {
     for (const id of this.#openMessages) this.#closeMessage(id);
   }
 
-  #finish(isLost: boolean): void {
-    this.#isFinished = true;
+  protected finish(isLost: boolean): void {
     this.#closeAll();
     const { threadId, runId } = this.parts;
     if (this.#messages) {

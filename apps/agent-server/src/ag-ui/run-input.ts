@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { isJsonObject, jsonEquals, type JsonObject, type MutableJsonObject } from '#lib/json';
 import { parseBody } from '../run/requested-run.js';
 import type { Agent } from '../a2a/agents.js';
-import { id, message } from './given-message.js';
-import { graphMessageOf } from './messages.js';
+import { id, message, graphMessageOf } from './messages.js';
 
 const runInput = z.object({
   threadId: id,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { AppSettings } from '#lib/graph-configuration';
 import type { AuthUser } from '../authorization/auth-user.js';
 import { Seat } from '../hosting/seat.js';
@@ -13,7 +13,7 @@ import {
   type OwnRoute,
   PASS_HEADER,
 } from './control.js';
-import type { OwnCall } from '../webhook/post-to-own-app.js';
+import type { OwnCall } from '../webhook/webhook-policy.js';
 import { answerFor, forward, type ForwardedRequest, type ForwardLimits, postToApp } from './forward.js';
 
 /** A process that was not heard of for so long gets no further request. */
@@ -49,7 +49,6 @@ export interface AppFrontParts {
 
 /** The agent's HTTP app as the server sees it: which requests are for it, and its answers to them. */
 export class AppFront {
-  readonly #parts: AppFrontParts;
   readonly #seat: Seat<AppProcess>;
   readonly #passed = new Map<string, Handed>();
   #atWork = 0;
@@ -57,8 +56,7 @@ export class AppFront {
   #known: Pick<AppProcess, 'paths'> | undefined;
 
   /** Starts loading. */
-  constructor(parts: AppFrontParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: AppFrontParts) {
     this.#seat = new Seat({
       ...parts,
       name: 'HTTP app',
@@ -94,7 +92,7 @@ export class AppFront {
 
   /** Returns true when a request that is for the app first must be authenticated before. */
   authenticatesFirst(own: OwnRoute): boolean {
-    return needsCaller(this.#parts.settings, own);
+    return needsCaller(this.parts.settings, own);
   }
 
   /** The request that comes back from the app, once; undefined for one of a client. */
@@ -113,7 +111,7 @@ export class AppFront {
    * route in the app is 404: nothing reaches the server's own routes.
    */
   async post(call: OwnCall, answerMs: number): Promise<number> {
-    const { settings, clock } = this.#parts;
+    const { settings, clock } = this.parts;
     const process = this.#seat.ready;
     if (!process)
       throw new Error(`the agent's HTTP app is unavailable: ${this.#seat.trouble ?? 'it is starting'}`);
@@ -122,7 +120,7 @@ export class AppFront {
   }
 
   forward(asked: Omit<ForwardedRequest, 'pass'>, passed: Passed): void {
-    const { limits, clock } = this.#parts;
+    const { limits, clock } = this.parts;
     const { response } = asked;
     const process = this.#seat.ready;
     if (!process)

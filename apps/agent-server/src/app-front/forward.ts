@@ -2,9 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { bodyTooLargeText } from '#lib/http';
 import type { Clock } from '#lib/time';
-import type { AuthUser } from '../authorization/auth-user.js';
-import { baseOf } from '../authorization/judged-address.js';
-import type { OwnCall } from '../webhook/post-to-own-app.js';
+import { type AuthUser, baseOf } from '../authorization/auth-user.js';
+import type { OwnCall } from '../webhook/webhook-policy.js';
 import {
   type AppExchange,
   type AppProcess,

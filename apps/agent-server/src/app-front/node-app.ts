@@ -1,9 +1,9 @@
-import { parseShort } from '#lib/json';
 import type { ChildProcess } from 'node:child_process';
 import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
 import type { Duplex, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { parseShort } from '#lib/json';
 import { wholeEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
@@ -11,7 +11,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
 import { LastLines, onLines, parseHang, startChild } from '../hosting/child.js';
-import { WATCH_FD } from '../protocol/descriptors.js';
+import { WATCH_FD } from '../protocol/frame.js';
 import {
   type AppExchange,
   type AppOrder,
@@ -49,7 +49,6 @@ export class NodeApp implements AppProcess {
   readonly loaded: Promise<void>;
   /** Resolves with how it ended. */
   readonly ended: Promise<Error>;
-  readonly #parts: AppProcessParts;
   readonly #child: ChildProcess;
   readonly #session: ClientHttp2Session;
   readonly #stderr = new LastLines();
@@ -63,8 +62,7 @@ export class NodeApp implements AppProcess {
   #hang: string | undefined;
 
   /** @throws Error when the machine has no memory or no descriptors for one */
-  constructor(parts: AppProcessParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: AppProcessParts) {
     const { order, clock } = parts;
     this.#startedMs = clock.monotonicMs();
     this.#heardAtMs = this.#startedMs;
@@ -108,12 +106,12 @@ export class NodeApp implements AppProcess {
 
   /** Milliseconds since it was last heard of. */
   get silentMs(): number {
-    return this.#app ? this.#parts.clock.monotonicMs() - this.#heardAtMs : 0;
+    return this.#app ? this.parts.clock.monotonicMs() - this.#heardAtMs : 0;
   }
 
   describeLoad(): string | undefined {
     if (this.#app) return undefined;
-    const seconds = Math.floor((this.#parts.clock.monotonicMs() - this.#startedMs) / 1000);
+    const seconds = Math.floor((this.parts.clock.monotonicMs() - this.#startedMs) / 1000);
     const at = this.#hang === undefined ? '' : `; it executes ${this.#hang}`;
     return `"http.app" has been loading for ${seconds} s${at}`;
   }
@@ -134,15 +132,15 @@ export class NodeApp implements AppProcess {
   }
 
   async #load(): Promise<void> {
-    const asked = this.#ask('load', this.#parts.order);
+    const asked = this.#ask('load', this.parts.order);
     const ended = this.ended.then((end) => Promise.reject(end));
     const { status, body } = await Promise.race([asked, ended]);
     if (status !== 200) throw new TerminalError(REASON.graphLoadFailed, body);
     const app = parseShort(body, MAX_DESCRIPTION_CHARS) as LoadedApp;
-    this.#parts.reports.sources(app.sources);
-    for (const url of app.packages) this.#parts.reports.package(url);
+    this.parts.reports.sources(app.sources);
+    for (const url of app.packages) this.parts.reports.package(url);
     this.#app = app;
-    this.#heardAtMs = this.#parts.clock.monotonicMs();
+    this.#heardAtMs = this.parts.clock.monotonicMs();
     this.#pingedAtMs = this.#heardAtMs;
     this.#ping();
   }
@@ -159,7 +157,7 @@ export class NodeApp implements AppProcess {
   }
 
   #ping(): void {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.parts;
     if (this.#end) return;
     const nowMs = clock.monotonicMs();
     // this process stood still itself, and has read no answers
@@ -182,7 +180,7 @@ export class NodeApp implements AppProcess {
   }
 
   #readLines(): void {
-    const { log, order } = this.#parts;
+    const { log, order } = this.parts;
     onLines(this.#child.stderr as Readable, (line) => {
       this.#stderr.add(line);
       process.stderr.write(`${line}\n`);

@@ -12,7 +12,7 @@ import {
   patchAssistant,
   removeAssistant,
   type VersionPage,
-} from '../store/assistant/assistants.js';
+} from '../store/statement/assistants.js';
 import {
   assistantNotFound,
   type WireAssistant,
@@ -20,8 +20,8 @@ import {
 } from '../store/row/assistant-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { removeThread } from '../store/thread/change-thread.js';
-import { listThreadIds } from '../store/thread/threads.js';
+import { removeThread } from '../store/statement/change-thread.js';
+import { listThreadIds } from '../store/statement/threads.js';
 import { WORKER } from '../store/worker-scope.js';
 
 /** A uuid that follows from a name (version 5). @param namespace uuid of the kind of names */

@@ -1,6 +1,6 @@
 import { createLogger } from '#lib/telemetry';
 import { FakeClock } from '#lib/testing';
-import { HandlerCalls } from './handler-calls.js';
+import { HandlerCalls } from './authorization.js';
 
 describe('HandlerCalls', () => {
   const log = createLogger('test', 'silent');

@@ -1,4 +1,4 @@
-import { judgedAddress } from './judged-address.js';
+import { judgedAddress } from './auth-user.js';
 
 describe('judgedAddress', () => {
   it.each([

@@ -3,17 +3,16 @@ import { mayPass } from '#lib/postgres';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { type Assistants, nameBasedId } from '../assistant/assistants.js';
-import { configOfRun, kwargsOf } from '../run/kwargs-of.js';
-import { parseRequestedRun } from '../run/requested-run.js';
+import { configOfRun, kwargsOf, parseRequestedRun } from '../run/requested-run.js';
+import type { RunPriorities } from '../run/run-priorities.js';
 import type { ThreadWatch } from '../run/thread-watch.js';
-import { claimCron, type CronResult, type DueCron, settleCron } from '../store/cron/due-crons.js';
+import { claimCron, type CronResult, type DueCron, settleCron } from '../store/statement/crons.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
-import { type Queueing, TemporaryRow } from '../store/row/submission.js';
-import type { StoredRun } from '../store/row/stored-run.js';
-import { submitRun, submitTemporaryRuns } from '../store/run/submit-run.js';
-import type { ServerIdentity } from '../store/server-identity.js';
+import { type Queueing, TemporaryRow, type StoredRun } from '../store/row/run-row.js';
+import { submitRun, submitTemporaryRuns } from '../store/statement/submit-run.js';
+import type { ServerIdentity } from '../store/row/claimed-run.js';
 import type { Sql } from '../store/sql.js';
-import { createThread } from '../store/thread/change-thread.js';
+import { createThread } from '../store/statement/change-thread.js';
 import { WORKER } from '../store/worker-scope.js';
 import { nextFire } from './cron-schedule.js';
 
@@ -29,6 +28,8 @@ export interface CronTickerParts {
   readonly assistants: Assistants;
   readonly watch: Pick<ThreadWatch, 'announce'>;
   readonly maxRecursionLimit: number;
+  /** Undefined when the agent ranks no runs. */
+  readonly priorities: RunPriorities | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -91,7 +92,7 @@ export class CronTicker {
   }
 
   async #fire(inside: Sql, due: DueCron): Promise<void> {
-    const { assistants, maxRecursionLimit, log } = this.parts;
+    const { assistants, maxRecursionLimit, log, priorities } = this.parts;
     const { cronId, assistantId, timing, dueAt, now } = due;
     const assistant = await assistants.find(WORKER, assistantId);
     if (!assistant) {
@@ -104,7 +105,9 @@ export class CronTicker {
       return settleCron(WORKER, inside, due, { nextRunDate: undefined });
     const runId = idOf(due, 'run');
     try {
-      await this.#submit(inside, due, runOf(due, assistant, runId, maxRecursionLimit));
+      const run = runOf(due, assistant, runId, maxRecursionLimit);
+      const unranked = { run, assistant, threadId: due.threadId, newThread: due.metadata, cronId };
+      await this.#submit(inside, due, (await priorities?.ranked(WORKER, inside, unranked)) ?? run);
     } catch (error) {
       if (!(error instanceof PublicError)) throw error;
       return this.#skip(inside, due, error.message);

@@ -1,7 +1,9 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { GRAPH_SOURCES_FILE, keepSources } from '#lib/graph-sources';
 import { freePort, temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../../testdata/start-server.js';
+import { prepareDatabase } from '../../testdata/store-fixture.js';
 
 const postgres = testPostgres();
 const root = temporaryFolder();
@@ -10,7 +12,7 @@ let uri: string;
 let made = 0;
 
 beforeAll(async () => {
-  uri = (await postgres.freshDatabase()).uri;
+  uri = (await postgres.freshDatabase(prepareDatabase)).uri;
 });
 
 type Files = Readonly<Record<string, string>>;
@@ -118,7 +120,7 @@ describe('an agent as people write it', () => {
     files['langgraph.json'] = JSON.stringify({ graphs });
     server = await ServerProcess.start({ uri, folder: agentWith(files) });
   });
-  afterAll(() => server?.stop());
+  afterAll(() => server?.stop('SIGKILL'));
 
   it.each(titles)('loads %s', async (title) => {
     const client = server.client();
@@ -139,7 +141,7 @@ it('loads ESM in a CommonJS package, and gives it the names that it counts on', 
     const state = await server.client().runs.wait(null, 'agent', { input: {} });
     expect(state).toEqual({ answer: ['string', 5, 7] });
   } finally {
-    await server.stop();
+    await server.stop('SIGKILL');
   }
 });
 
@@ -171,7 +173,21 @@ it('gives an agent its variables and the logger of the SDK while it loads', asyn
       ]),
     );
   } finally {
-    await server.stop();
+    await server.stop('SIGKILL');
+  }
+});
+
+it('runs what an image has kept of its sources', async () => {
+  const folder = agentWith({ 'src/graph.ts': graphOf('', '"as written"') });
+  await keepSources(folder, [join(folder, 'src/graph.ts')]);
+  const kept = join(folder, GRAPH_SOURCES_FILE);
+  // another text shows where it was read
+  writeFileSync(kept, readFileSync(kept, 'utf8').replace('as written', 'as kept'));
+  const server = await ServerProcess.start({ uri, folder });
+  try {
+    expect(await server.client().runs.wait(null, 'agent', { input: {} })).toEqual({ answer: 'as kept' });
+  } finally {
+    await server.stop('SIGKILL');
   }
 });
 
@@ -230,7 +246,7 @@ it('names the line of the author when a node throws', async () => {
     const answer = await server.client().runs.wait(null, 'agent', { input: {}, raiseError: false });
     expect(JSON.stringify(answer)).toMatch(/src\/graph\.ts:8:27/);
   } finally {
-    await server.stop();
+    await server.stop('SIGKILL');
   }
 });
 
@@ -282,6 +298,6 @@ it('loads handlers that require files of their own folder', async () => {
     await expect(server.client('other').threads.create()).rejects.toThrow('unknown key');
     expect(await server.client('k').runs.wait(null, 'agent', { input: {} })).toEqual({ answer: 1 });
   } finally {
-    await server.stop();
+    await server.stop('SIGKILL');
   }
 });

@@ -69,16 +69,17 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     throw failed('the file cannot be read', error);
   }
   const { env, ...configuration } = parseGraphConfiguration(text, ['javascript', 'python']);
-  const { graphs, auth, http, store, notes } = configuration;
+  const { graphs, auth, priority, http, store, notes } = configuration;
   const read = await readVariables(real, env);
   return {
     ...configuration,
     folder: real,
     graphs: graphs.map((graph) => ({ ...graph, file: placeOf(real, graph.file) })),
     auth: auth && { ...auth, file: placeOf(real, auth.file) },
+    priority: priority && { ...priority, file: placeOf(real, priority.file) },
     http: { ...http, app: http.app && { ...http.app, file: placeOf(real, http.app.file) } },
     variables: read.variables,
-    modules: [store.index?.source?.file]
+    modules: [store.index?.source?.file, priority?.file]
       .filter((file) => file !== undefined)
       .map((file) => resolve(real, file))
       .filter((file) => existsSync(file)),

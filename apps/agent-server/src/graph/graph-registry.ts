@@ -4,12 +4,12 @@ import { PublicError, TerminalError, errorText } from '#lib/errors';
 import { describeOldLibrary, isOlder, LIBRARY_FLOORS } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
-import { compileSources, installSourceHooks } from './compile-sources.js';
 import type { GraphFolder, GraphSource } from './graph-folder.js';
 import { libraryVersion } from './library-copies.js';
 import type { LoadProgress } from './load-progress.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 import { shareEngine } from './shared-engine.js';
+import { installSourceHooks, readSources } from './source-hooks.js';
 
 type GraphFactory = (config: GraphConfig) => unknown;
 
@@ -97,6 +97,8 @@ export class GraphRegistry {
   private constructor(
     graphs: readonly Loaded[],
     private readonly versions: ReadonlyMap<string, string>,
+    /** Real path of the agent's folder. */
+    readonly folder: string,
   ) {
     this.#graphs = new Map(graphs.map((loaded) => [loaded.source.graphId, loaded]));
   }
@@ -118,7 +120,7 @@ export class GraphRegistry {
       const [reason] = LIBRARY_FLOORS.javascript.flatMap((floor) => describeOldLibrary(floor, version) ?? []);
       if (reason !== undefined) throw failed(folder, source, reason);
     }
-    const compiled = await compileSources(folder, [
+    const compiled = await readSources(folder, [
       ...new Set([...sources.map(({ file }) => file), ...modules]),
     ]);
     seen.sources([...compiled.targets.keys()]);
@@ -132,7 +134,7 @@ export class GraphRegistry {
       progress.begin(source);
       graphs.push(await load(folder, source));
     }
-    return new GraphRegistry(graphs, versions);
+    return new GraphRegistry(graphs, versions, folder);
   }
 
   get sources(): readonly GraphSource[] {
@@ -141,6 +143,11 @@ export class GraphRegistry {
 
   get ids(): readonly string[] {
     return [...this.#graphs.keys()];
+  }
+
+  /** Version of LangGraph of the first graph that has a copy. */
+  get library(): string | undefined {
+    return this.versions.values().next().value;
   }
 
   /** True when a graph is of a release of LangGraph below a version. */

@@ -1,4 +1,7 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GRAPH_TYPES_FILE } from '#lib/graph-configuration';
+import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { importOfAgent } from './library-copies.js';
 import type { RunnableGraph } from './runnable-graph.js';
 
@@ -76,24 +79,52 @@ function channelsOf(graph: RunnableGraph): ReadonlyMap<string, unknown> | undefi
   );
 }
 
+/** The schema of a field, with what the channel shows at run time where the field's type says nothing. */
+function withChannels(schema: unknown, channels: JsonObject | undefined): unknown {
+  const [typed, named] = [schema, channels].map((one) => (isJsonObject(one) ? one['properties'] : undefined));
+  if (!isJsonObject(schema) || !isJsonObject(typed) || !isJsonObject(named)) return schema;
+  const isEmpty = (field: unknown): boolean => isJsonObject(field) && Object.keys(field).length === 0;
+  const properties = Object.entries(typed).map(([name, field]) => [
+    name,
+    isEmpty(field) ? (named[name] ?? field) : field,
+  ]);
+  return { ...schema, properties: Object.fromEntries(properties) as JsonObject };
+}
+
+/** Schemas by the types of the sources, of all graphs and of those that are nodes of others. */
+interface TypeSchemas {
+  readonly graphs: JsonObject;
+  readonly subgraphs: JsonObject;
+}
+
+/** Read at each question, which are few: `dev` writes the file anew after each change of a source. */
+async function readTypeSchemas(folder: string): Promise<TypeSchemas> {
+  const read = await readFile(join(folder, GRAPH_TYPES_FILE), 'utf8').then(parseJson, () => undefined);
+  const [graphs, subgraphs] = ['graphs', 'subgraphs'].map((name) =>
+    isJsonObject(read) ? read[name] : undefined,
+  );
+  return { graphs: isJsonObject(graphs) ? graphs : {}, subgraphs: isJsonObject(subgraphs) ? subgraphs : {} };
+}
+
 /**
- * Reads the schemas of a graph: full ones where its state is made of Zod or a StateSchema, names of fields, messages and
- * what defaults show where it is made of annotations, whose types are gone at run time.
+ * The schemas of a graph: by its Zod objects or StateSchema, else by the types of its sources, else names of fields,
+ * messages and what defaults show.
  * @param file module of the graph, for finding the agent's own copy of LangGraph
  */
-export async function readGraphSchemas(
+async function readSchemas(
   graph: RunnableGraph,
   graphId: string,
-  file: string | undefined,
+  { file, types }: { readonly file: string | undefined; readonly types: unknown },
 ): Promise<GraphSchemas> {
   const readers =
     file === undefined ? undefined : await importOfAgent(file, '@langchain/langgraph', './zod/schema');
-  const read = (kind: keyof typeof READERS): unknown => {
-    const reader: unknown = readers?.[READERS[kind]];
-    return (typeof reader === 'function' ? (reader(graph) as unknown) : undefined) ?? undefined;
-  };
   const channels = channelsOf(graph);
   const named = channels && schemaOfChannels(channels);
+  const read = (kind: keyof typeof READERS): unknown => {
+    const reader: unknown = readers?.[READERS[kind]];
+    const own = typeof reader === 'function' ? (reader(graph) as unknown) : undefined;
+    return own ?? withChannels(isJsonObject(types) ? types[kind] : undefined, named);
+  };
   const config = read('config') ?? null;
   return {
     graph_id: graphId,
@@ -105,17 +136,27 @@ export async function readGraphSchemas(
   };
 }
 
+/** The schemas of a graph of this agent. */
+export async function readGraphSchemas(
+  graph: RunnableGraph,
+  graphId: string,
+  agent: { readonly folder: string; readonly file: string | undefined },
+): Promise<GraphSchemas> {
+  const { graphs } = await readTypeSchemas(agent.folder);
+  return await readSchemas(graph, graphId, { file: agent.file, types: graphs[graphId] });
+}
+
 /** The schemas of the graphs inside a graph by their names, `a|b` for those deeper down. */
 export async function readSubgraphSchemas(
   graph: RunnableGraph,
-  asked: {
-    readonly namespace: string | undefined;
-    readonly recurse: boolean;
-    readonly file: string | undefined;
-  },
+  asked: { readonly namespace: string | undefined; readonly recurse: boolean },
+  agent: { readonly folder: string; readonly file: string | undefined },
 ): Promise<Record<string, GraphSchemas>> {
+  const { subgraphs } = await readTypeSchemas(agent.folder);
   const found: Record<string, GraphSchemas> = {};
-  for await (const [name, subgraph] of graph.getSubgraphsAsync?.(asked.namespace, asked.recurse) ?? [])
-    found[name] = await readGraphSchemas(subgraph, name, asked.file);
+  for await (const [name, subgraph] of graph.getSubgraphsAsync?.(asked.namespace, asked.recurse) ?? []) {
+    const types = subgraphs[name.split('|').at(-1) ?? name];
+    found[name] = await readSchemas(subgraph, name, { file: agent.file, types });
+  }
   return found;
 }

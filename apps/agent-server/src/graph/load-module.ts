@@ -5,8 +5,8 @@ import type { ModuleExport } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { compileSources, installSourceHooks } from './compile-sources.js';
 import type { SeenSources } from './graph-registry.js';
+import { installSourceHooks, readSources } from './source-hooks.js';
 
 /** Limit as for graphs: a module that waits longer never finishes. */
 const LIMIT_MS = 30_000;
@@ -42,7 +42,7 @@ export async function loadModule<T>(
     late.reject(new Error(`it has been loading for ${LIMIT_MS / 1000} s`)),
   );
   try {
-    const compiled = await compileSources(folder, [file]);
+    const compiled = await readSources(folder, [file]);
     seen.sources([...compiled.targets.keys()]);
     installSourceHooks(compiled, (url) => seen.package(url));
     const module: unknown = await Promise.race([import(pathToFileURL(file).href), late.promise]);

@@ -1,5 +1,4 @@
-import type { CompiledSources } from './compile-sources.js';
-import { EVALUATED } from './compile-sources.js';
+import { type CompiledSources, EVALUATED } from '#lib/graph-sources';
 import type { GraphSource } from './graph-folder.js';
 
 /** Causes for which a process waits, by the names that Node has for them. */

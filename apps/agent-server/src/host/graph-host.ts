@@ -6,9 +6,9 @@ import { parseJson } from '#lib/json';
 import { postgresTrouble } from '#lib/postgres';
 import { type Logger, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { loadEmbedder, loadPriority } from '../graph/agent-functions.js';
 import { GraphRegistry } from '../graph/graph-registry.js';
 import { awaitTokens, callStoreDirectly, importOfAgent } from '../graph/library-copies.js';
-import { loadEmbedder } from '../graph/load-embedder.js';
 import { LoadProgress } from '../graph/load-progress.js';
 import { offerLogger } from '../graph/offer-logger.js';
 import { GraphStore } from '../memory/graph-store.js';
@@ -28,7 +28,7 @@ import {
 } from '../protocol/messages.js';
 import type { AskedQuestions, QuestionKind, Questions } from '../protocol/questions.js';
 import { renderOutcome, shortMessage } from '../protocol/wire-outcome.js';
-import { StateWriter } from '../store/checkpoint/state-writer.js';
+import { StateWriter } from '../store/checkpoint/put-states.js';
 import { Database } from '../store/database.js';
 import { WORKER } from '../store/worker-scope.js';
 import { runLogFields } from '../wire/run-log-fields.js';
@@ -101,14 +101,12 @@ interface Loaded extends ExecutionParts {
  * it lives here; the server sees texts.
  */
 export class GraphHost {
-  readonly #parts: GraphHostParts;
   readonly #runs = new Map<number, AtWork>();
   readonly #ownServer = new OwnServer();
   readonly #delay: IntervalHistogram;
   #loaded: Loaded | undefined;
 
-  constructor(parts: GraphHostParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: GraphHostParts) {
     this.#delay = monitorEventLoopDelay({ resolution: 10 });
     this.#delay.enable();
   }
@@ -135,7 +133,7 @@ export class GraphHost {
         return void this.#answer(id, message.question, body.toString());
       case 'echo':
         // a graph that computes keeps this timer waiting
-        return void this.#parts.clock.after(ECHO_MS, () => this.#send({ kind: 'echo' }));
+        return void this.parts.clock.after(ECHO_MS, () => this.#send({ kind: 'echo' }));
       case 'serving':
         return this.#ownServer.serves(message.url);
       case 'leave':
@@ -159,11 +157,11 @@ export class GraphHost {
   }
 
   #send(message: FromHost, id = 0, body = ''): void {
-    this.#parts.channel.send(fromHost(message, id, body));
+    this.parts.channel.send(fromHost(message, id, body));
   }
 
   async #load(order: LoadOrder): Promise<void> {
-    const { channel, clock, log } = this.#parts;
+    const { channel, clock, log } = this.parts;
     log.level = order.logLevel;
     process.chdir(order.folder);
     adoptEnvironment(order.variables ?? {});
@@ -182,7 +180,7 @@ export class GraphHost {
       for (const graphId of graphs.withOwnStore)
         log.warn({ graphId }, 'graph was compiled with a store of its own; the one of the server is used');
       this.#loaded = await this.#open(order, graphs);
-      this.#send({ kind: 'loaded', packages: [...packages] });
+      this.#send({ kind: 'loaded', packages: [...packages], library: graphs.library });
       repeat(clock, HEALTH_MS, () => this.#sendHealth());
     } catch (error) {
       const message = error instanceof TerminalError ? error.message : errorText(error);
@@ -194,18 +192,19 @@ export class GraphHost {
   }
 
   async #open(order: LoadOrder, graphs: GraphRegistry): Promise<Loaded> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.parts;
     const secrets = new SecretWords(order.secrets);
     const { sql } = new Database({ uri: order.postgresUri, poolSize: order.poolSize, clock, log });
     const { ttl, index: settings } = order.store;
     const embedder = settings && (await loadEmbedder(order.folder, settings));
+    const assign = order.priority && (await loadPriority(order.folder, order.priority));
     const index = settings && embedder && new ItemIndex({ ...settings, embedder, clock });
     const store = new GraphStore(new ItemStore({ sql, ttl, index, log }), WORKER, clock);
     for (const { file } of graphs.sources) {
       await callStoreDirectly(file, store);
       await awaitTokens(file);
     }
-    const parts = { sql, writer: new StateWriter(sql), graphs, store, secrets, embedder };
+    const parts = { sql, writer: new StateWriter(sql), graphs, store, secrets, embedder, assign };
     const { maxTextBytes } = order;
     return { ...parts, maxTextBytes, clock, log, questions: new GraphQuestions(parts) };
   }
@@ -213,7 +212,7 @@ export class GraphHost {
   async #perform(id: number, run: AttemptedRun, wanted: Wanted): Promise<void> {
     const loaded = this.#loaded;
     if (!loaded) throw new Error('a run came before the graphs were loaded');
-    const { channel } = this.#parts;
+    const { channel } = this.parts;
     const sink: HostSink = {
       emit: ({ event, data }) => this.#send({ kind: 'event', event }, id, data),
       isWanted: () => atWork.wanted.isWanted,
@@ -247,6 +246,7 @@ export class GraphHost {
         schemas: (one: Questions['schemas']) => questions.schemas(one),
         subgraphs: (one: Questions['subgraphs']) => questions.subgraphs(one),
         embed: (one: Questions['embed']) => questions.embed(one),
+        priority: (one: Questions['priority']) => questions.priority(one),
       };
       // questions about handlers and apps go to Python alone
       const text = await answers[question as QuestionKind](asked as never);
@@ -267,7 +267,7 @@ export class GraphHost {
   }
 
   async #leave(): Promise<void> {
-    const { clock, exit } = this.#parts;
+    const { clock, exit } = this.parts;
     if (this.#loaded) await flushTraces(this.#loaded.graphs, clock);
     exit(0);
   }
@@ -276,7 +276,7 @@ export class GraphHost {
 function reasonOf(message: Extract<ToHost, { kind: 'stop' }>): StopReason {
   switch (message.reason) {
     case 'cancelled':
-      return { kind: 'cancelled', action: message.action };
+      return { kind: 'cancelled', action: message.action, why: message.why };
     case 'timed-out':
       return { kind: 'timed-out', limitMs: message.limitMs };
     case 'lost':

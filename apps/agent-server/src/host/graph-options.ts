@@ -1,4 +1,12 @@
-import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
+import {
+  type BaseCheckpointSaver,
+  type BaseStore,
+  type CheckpointTuple,
+  ERROR,
+  WRITES_IDX_MAP,
+} from '@langchain/langgraph-checkpoint';
+import { inheritedEnvironment } from '#lib/config';
+import { errorText } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
 import { importOfAgent } from '../graph/library-copies.js';
 import {
@@ -9,11 +17,14 @@ import {
   type RunnableGraph,
   withoutCaller,
   withSaver,
+  type StateSnapshot,
 } from '../graph/runnable-graph.js';
 import type { AttemptedRun } from '../protocol/execution.js';
-import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/document-bytes.js';
-import type { StoredRun } from '../store/row/stored-run.js';
+import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/json-text.js';
+import type { StoredRun } from '../store/row/run-row.js';
 import { definitionsOf, libraryModesOf } from '../stream/stream-modes.js';
+import type { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
+import { toWire, type WireError } from '../wire/wire-value.js';
 
 /** Thrown when a run is to begin from a checkpoint that does not exist; the library would begin with an empty state. */
 class CheckpointNotFound extends Error {
@@ -85,15 +96,26 @@ async function gotoOf(wire: unknown, agentFile: string): Promise<unknown> {
   );
 }
 
-/** A command as an instance of the agent's own class, for a write to a state from outside. */
+/** A command to a graph whose library cannot be imported from its file; it is known by its name, unless it is a plain object. */
+class NamedCommand {
+  readonly lg_name = 'Command';
+
+  constructor(fields: object) {
+    Object.assign(this, fields);
+  }
+}
+
+/** A command as an instance of the agent's own class. */
 export async function commandOf(
-  command: StoredRun['kwargs']['command'],
+  { goto, ...rest }: NonNullable<StoredRun['kwargs']['command']>,
   agentFile: string,
 ): Promise<unknown> {
   const Command = (await importOfAgent(agentFile, '@langchain/langgraph'))?.['Command'];
-  if (typeof Command !== 'function')
-    throw new Error('a command: the agent has no package @langchain/langgraph; add it to the agent');
-  return Reflect.construct(Command, [await graphInput({ input: undefined, command }, agentFile)]);
+  const fields = {
+    ...rest,
+    ...(goto === undefined || goto === null ? {} : { goto: await gotoOf(goto, agentFile) }),
+  };
+  return typeof Command === 'function' ? Reflect.construct(Command, [fields]) : new NamedCommand(fields);
 }
 
 /** The input to call the graph with: the input of the run, or a command to a graph that stopped. */
@@ -101,13 +123,7 @@ export async function graphInput(
   { input, command }: Pick<StoredRun['kwargs'], 'input' | 'command'>,
   agentFile: string,
 ): Promise<unknown> {
-  if (!command) return input ?? null;
-  const { goto, ...rest } = command;
-  return {
-    lg_name: 'Command',
-    ...rest,
-    ...(goto === undefined || goto === null ? {} : { goto: await gotoOf(goto, agentFile) }),
-  };
+  return command ? commandOf(command, agentFile) : (input ?? null);
 }
 
 const isDelta = (channel: unknown): boolean =>
@@ -163,6 +179,24 @@ function durabilityOf({ kwargs, isTemporary }: AttemptedRun): string | undefined
   return isTemporary && !needsCheckpoints ? 'exit' : undefined;
 }
 
+/**
+ * Callbacks that give the error of a cancelled run its reason before the tracer sees it: the library throws one that says
+ * `Abort` alone. None without tracing, since each callback costs every node.
+ */
+function reasonInTrace(signal: AbortSignal): { readonly callbacks?: readonly object[] } {
+  const settings = inheritedEnvironment([
+    'LANGSMITH_TRACING',
+    'LANGSMITH_TRACING_V2',
+    'LANGCHAIN_TRACING_V2',
+  ]);
+  if (!Object.values(settings).includes('true')) return {};
+  const handleChainError = (error: unknown): void => {
+    if (error instanceof Error && error.message === 'Abort' && signal.aborted)
+      error.message = errorText(signal.reason);
+  };
+  return { callbacks: [{ name: 'reason-in-trace', awaitHandlers: true, handleChainError }] };
+}
+
 /** The options to call the graph with. */
 export function graphOptions({ run, saver, store, signal, continues }: Attempt): GraphOptions {
   const { kwargs } = run;
@@ -184,6 +218,7 @@ export function graphOptions({ run, saver, store, signal, continues }: Attempt):
     runId: run.runId,
     runName: runName ?? run.graphId,
     signal,
+    ...reasonInTrace(signal),
     store,
     ...(Object.keys(context).length > 0 ? { context } : {}),
     ...(tags ? { tags } : {}),
@@ -192,4 +227,94 @@ export function graphOptions({ run, saver, store, signal, continues }: Attempt):
     ...(kwargs.interrupt_after ? { interruptAfter: kwargs.interrupt_after } : {}),
     ...(durability ? { durability } : {}),
   };
+}
+
+/**
+ * Gives the tasks of a step whose writes no channel accepted the error that the run ended with, which removes
+ * their writes. LangGraph stores the writes of a step before it applies them, and applies them again at every
+ * read of the state: an unreadable message would make the thread unreadable.
+ */
+export async function settleRefusedWrites(
+  graph: RunnableGraph,
+  saver: AttemptSaver,
+  threadId: string,
+  { error: name, message }: WireError,
+): Promise<void> {
+  const look = withSaver(graph, saver);
+  for (const namespace of saver.written) {
+    const newest = { thread_id: threadId, checkpoint_ns: namespace };
+    const found = await saver.getTuple({ configurable: newest });
+    const writes = found?.pendingWrites?.filter(([, channel]) => !(channel in WRITES_IDX_MAP)) ?? [];
+    if (!found || writes.length === 0) continue;
+    const isReadable = await look.getState({ configurable: newest }).then(
+      () => true,
+      () => false,
+    );
+    if (isReadable) continue;
+    // a state of a named checkpoint is read without the writes of its tasks
+    await look.getState({ configurable: { ...newest, checkpoint_id: found.checkpoint.id } });
+    for (const task of new Set(writes.map(([id]) => id)))
+      await saver.putWrites(found.config, [[ERROR, { name, message }]], task);
+  }
+}
+
+/** Everything that a state waits for. */
+export function interruptsOf({ tasks }: StateSnapshot): readonly unknown[] {
+  return tasks.flatMap((task) => task.interrupts ?? []);
+}
+
+/** The interrupts of a state as a thread shows them: by the task that waits. */
+export function interruptsByTask(state: StateSnapshot): Record<string, unknown> {
+  const waiting = state.tasks.filter((task) => (task.interrupts?.length ?? 0) > 0);
+  return Object.fromEntries(waiting.map((task) => [task.id, toWire(task.interrupts)]));
+}
+
+type Versions = CheckpointTuple['checkpoint']['channel_versions'];
+type Kwargs = StoredRun['kwargs'];
+type Breakpoints = Kwargs['interrupt_before'];
+
+/** Name under which the library notes which versions it has already stopped for. */
+const SEEN = '__interrupt__';
+
+function versionsSeen({ checkpoint }: CheckpointTuple, by: string): Versions {
+  return checkpoint.versions_seen[by] ?? {};
+}
+
+function hasNews(tuple: CheckpointTuple): boolean {
+  const seen = versionsSeen(tuple, SEEN);
+  return Object.entries(tuple.checkpoint.channel_versions).some(
+    ([channel, version]) => Number(version) > Number(seen[channel] ?? 0),
+  );
+}
+
+function isAmong(breakpoints: Breakpoints, node: string): boolean {
+  return breakpoints === '*' ? !node.startsWith('__') : (breakpoints?.includes(node) ?? false);
+}
+
+/** Nodes whose step made this checkpoint: their seen versions differ from the checkpoint before. */
+function nodesOfStep(tuple: CheckpointTuple, before: CheckpointTuple | undefined): string[] {
+  return Object.keys(tuple.checkpoint.versions_seen).filter(
+    (node) =>
+      node !== SEEN &&
+      JSON.stringify(versionsSeen(tuple, node)) !== JSON.stringify(before ? versionsSeen(before, node) : {}),
+  );
+}
+
+/**
+ * Returns true when a run has already stopped at a breakpoint (`interrupt_before`, `interrupt_after`) in this
+ * state. The library keeps no note of such a stop and continues past it when it is called again: an attempt
+ * that takes over from a server which died just then would run a node that a person was to allow first.
+ */
+export async function isAtBreakpoint(
+  saver: BaseCheckpointSaver,
+  state: StateSnapshot,
+  { interrupt_before: before, interrupt_after: after }: Pick<Kwargs, 'interrupt_before' | 'interrupt_after'>,
+): Promise<boolean> {
+  if (!before && !after) return false;
+  const tuple = await saver.getTuple(state.config);
+  if (!tuple || !hasNews(tuple)) return false;
+  if (state.next.some((node) => isAmong(before, node))) return true;
+  if (!after) return false;
+  const parent = tuple.parentConfig && (await saver.getTuple(tuple.parentConfig));
+  return nodesOfStep(tuple, parent).some((node) => isAmong(after, node));
 }

@@ -2,6 +2,7 @@ import type { BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText, PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { postgresTrouble, sqlState } from '#lib/postgres';
+import type { AssignPriority } from '../graph/agent-functions.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
 import {
@@ -18,6 +19,7 @@ import {
   type DrawingQuestion,
   type EmbedQuestion,
   type HistoryQuestion,
+  type PriorityQuestion,
   type Questions,
   renderUpdated,
   type SchemasQuestion,
@@ -33,11 +35,9 @@ import {
 import { ThreadSaver } from '../store/checkpoint/thread-saver.js';
 import { jsonbText } from '../store/json-text.js';
 import type { Sql } from '../store/sql.js';
-import { checkpointOf } from '../wire/checkpoint-on-wire.js';
+import { checkpointOf, errorOnWire, toWire, wireJson } from '../wire/wire-value.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { errorOnWire, toWire, wireJson } from '../wire/wire-value.js';
-import { commandOf } from './graph-options.js';
-import { interruptsByTask, interruptsOf } from './interrupts.js';
+import { commandOf, interruptsByTask, interruptsOf } from './graph-options.js';
 
 function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
   return typeof state === 'object' && state !== null && 'tasks' in state;
@@ -88,6 +88,8 @@ export interface GraphQuestionParts {
   readonly secrets: SecretWords;
   /** Undefined: the agent's store has no search by meaning. */
   readonly embedder: Embedder | undefined;
+  /** Undefined: the agent ranks no runs. */
+  readonly assign: AssignPriority | undefined;
 }
 
 /** Answers about graphs, and about states through the graphs that made them. */
@@ -180,13 +182,16 @@ export class GraphQuestions implements Answers {
 
   async schemas({ graphId }: SchemasQuestion): Promise<string> {
     const { graphs } = this.parts;
-    return JSON.stringify(await readGraphSchemas(await graphs.get(graphId), graphId, graphs.fileOf(graphId)));
+    const agent = { folder: graphs.folder, file: graphs.fileOf(graphId) };
+    return JSON.stringify(await readGraphSchemas(await graphs.get(graphId), graphId, agent));
   }
 
   async subgraphs({ graphId, namespace, recurse }: SubgraphsQuestion): Promise<string> {
     const { graphs } = this.parts;
-    const asked = { namespace, recurse, file: graphs.fileOf(graphId) };
-    return JSON.stringify(await readSubgraphSchemas(await graphs.get(graphId), asked));
+    const agent = { folder: graphs.folder, file: graphs.fileOf(graphId) };
+    return JSON.stringify(
+      await readSubgraphSchemas(await graphs.get(graphId), { namespace, recurse }, agent),
+    );
   }
 
   async embed({ texts, isQuery }: EmbedQuestion): Promise<string> {
@@ -196,6 +201,12 @@ export class GraphQuestions implements Answers {
     return JSON.stringify(
       (await (isQuery ? embedder.embedQuery(text) : embedder.embedDocuments(texts))) ?? null,
     );
+  }
+
+  async priority(question: PriorityQuestion): Promise<string> {
+    const { assign } = this.parts;
+    if (!assign) throw new Error('assigning a priority: the agent has no "priority"');
+    return JSON.stringify((await assign({ ...question })) ?? null);
   }
 
   async #open(place: StatePlace): Promise<{

@@ -22,7 +22,7 @@ import {
 } from '../protocol/execution.js';
 import { shortMessage } from '../protocol/wire-outcome.js';
 import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
-import type { StateWriter } from '../store/checkpoint/state-writer.js';
+import type { StateWriter } from '../store/checkpoint/put-states.js';
 import { TransientSaver } from '../store/checkpoint/thread-saver.js';
 import { FencedError } from '../store/row/claimed-run.js';
 import { ProtocolOutput } from '../stream/protocol-output.js';
@@ -38,8 +38,11 @@ import {
   hasProgress,
   placeOfBranch,
   requireCheckpoint,
+  interruptsByTask,
+  interruptsOf,
+  isAtBreakpoint,
+  settleRefusedWrites,
 } from './graph-options.js';
-import { interruptsByTask, interruptsOf, isAtBreakpoint, settleRefusedWrites } from './interrupts.js';
 
 /** An agent may throw anything, of any size. */
 const MAX_TEXT = 8_192;
@@ -134,7 +137,8 @@ export class RunExecution {
   stop(reason: StopCause): void {
     if (this.#stopReason) return;
     this.#stopReason = reason;
-    this.#abort.abort(new Error(`the run was stopped: ${reason.kind}`));
+    const why = reason.kind === 'cancelled' ? reason.why : undefined;
+    this.#abort.abort(new Error(why ?? `the run was stopped: ${reason.kind}`));
   }
 
   /** Runs the graph to its end, to a stop, or to the end of the patience with a graph that does not stop. Never rejects. */

@@ -2,11 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import { createLogger } from '#lib/telemetry';
 import { canUseUpDescriptors, temporaryFolder, withoutDescriptors } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { FRAMES_FD } from '../protocol/descriptors.js';
-import { encodeFrames } from '../protocol/frame.js';
+import { FRAMES_FD, encodeFrames } from '../protocol/frame.js';
 import { fromHost, type FromHost } from '../protocol/messages.js';
 import { type ClaimedRun, RunInput } from '../store/row/claimed-run.js';
-import { END } from '../store/row/run-event-row.js';
+import { END } from '../log/logged-event.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 import { HostedExecution } from './hosted-execution.js';
 

@@ -6,7 +6,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
 import { Channel } from '../protocol/channel.js';
-import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
+import { FRAMES_FD, WATCH_FD, type Frame, type Sent } from '../protocol/frame.js';
 import { attemptText, type Outcome, type OutputSink, unreadableOutcome } from '../protocol/execution.js';
 import {
   type Fetch,
@@ -17,15 +17,82 @@ import {
   type Trouble,
   type WireOutcome,
 } from '../protocol/messages.js';
-import type { Frame, Sent } from '../protocol/frame.js';
 import type { AskedQuestions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import type { HostProgram } from './host-program.js';
-import { LastLines, onLines, parseHang, startChild } from './child.js';
-import { LoadView, ThreadView } from './thread-view.js';
-import type { HostLoad } from './run-capacity.js';
-import { denialOf, type StateKeeper } from './state-keeper.js';
+import { type HostProgram, LastLines, onLines, parseHang, startChild } from './child.js';
+import { LoadView, ThreadView, denialOf, type StateKeeper } from './state-keeper.js';
+
+/** Runs that any host is given at once: the smallest machine bears as many, whatever the graphs do. */
+const FIRST = 10;
+
+/** Answer time of a quick host: it has begun its runs and waits for something else. */
+const QUICK_MS = 100;
+
+/** Timers that are later on average: the host computes. */
+const BUSY_LAG_MS = 50;
+const OVERLOADED_LAG_MS = 200;
+
+/** Used parts of the heap: no more runs, fewer runs. */
+const TIGHT_HEAP = 0.7;
+const FULL_HEAP = 0.85;
+
+/** Places count as used from this part on: more of them would change something. */
+const IN_USE = 0.75;
+
+interface HostLoad {
+  /** Average delay of its timers. */
+  readonly lagMs: number;
+  /** Used part of its heap. */
+  readonly heapShare: number;
+}
+
+/**
+ * Number of runs that may be in progress at once. Agents mostly wait for models, hundreds of them in one
+ * process; a graph that computes would be slower with each that is beside it. This shows only once the runs
+ * are in progress, so runs are given in portions: ten, and twice as many each time that the host answers a
+ * question within 100 ms while all places are used. Late timers and a full heap take places away, down to
+ * those ten; places that stayed unused for a while are given anew in the same way.
+ */
+export class RunCapacity {
+  #places: number;
+  #load: HostLoad = { lagMs: 0, heapShare: 0 };
+
+  constructor(private readonly most: number) {
+    this.#places = Math.min(FIRST, most);
+  }
+
+  get places(): number {
+    return this.#places;
+  }
+
+  /** Takes the answer of a host that was given runs. @returns true when there are more places now */
+  answered(afterMs: number, used: number): boolean {
+    if (afterMs > QUICK_MS || !this.#isFree || used < this.#places * IN_USE) return false;
+    return this.#set(this.#places * 2);
+  }
+
+  /**
+   * Takes the report that a host sends a few times a second: it may be older than the runs that the host was
+   * given, and adds none.
+   */
+  reported(load: HostLoad, used: number): void {
+    this.#load = load;
+    if (load.lagMs > OVERLOADED_LAG_MS || load.heapShare > FULL_HEAP)
+      this.#set(Math.min(this.#places, used) * 0.75);
+    else if (used < this.#places / 2) this.#set(this.#places * 0.9);
+  }
+
+  get #isFree(): boolean {
+    return this.#load.lagMs <= BUSY_LAG_MS && this.#load.heapShare <= TIGHT_HEAP;
+  }
+
+  #set(places: number): boolean {
+    const before = this.#places;
+    this.#places = Math.min(this.most, Math.max(Math.min(FIRST, this.most), Math.floor(places)));
+    return this.#places > before;
+  }
+}
 
 /** Bytes of a frame beside its text. */
 const FRAME_EXTRA_BYTES = 2 ** 20;
@@ -88,7 +155,6 @@ export class GraphProcess {
   readonly ended: Promise<Error>;
   /** Threads held by plain functions in Python. */
   readonly threads: ThreadView;
-  readonly #parts: GraphProcessParts;
   readonly #child: ChildProcess;
   readonly #channel: Channel;
   readonly #runs = new Map<number, RunThere>();
@@ -103,13 +169,13 @@ export class GraphProcess {
   #heapShare = 0;
   #echoFromMs: number | undefined;
   #isLoaded = false;
+  #library: string | undefined;
   #giving: Promise<void> = Promise.resolve();
   #wasKilled = false;
   #endedIdle = false;
 
   /** @throws Error when the machine has no memory or no descriptors for one */
-  constructor(parts: GraphProcessParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: GraphProcessParts) {
     const { order, program, clock, textsOfFrame = 3 } = parts;
     this.#load = new LoadView(order, clock);
     this.threads = new ThreadView(clock);
@@ -138,6 +204,11 @@ export class GraphProcess {
     return this.#endedIdle;
   }
 
+  /** Version of LangGraph in it; undefined until it is loaded, and of an agent without one. */
+  get library(): string | undefined {
+    return this.#library;
+  }
+
   get wasKilled(): boolean {
     return this.#wasKilled;
   }
@@ -157,7 +228,7 @@ export class GraphProcess {
 
   /** Milliseconds since it was last heard of; it reports four times a second. */
   get silentMs(): number {
-    return this.#isLoaded ? this.#parts.clock.monotonicMs() - this.#heardAtMs : 0;
+    return this.#isLoaded ? this.parts.clock.monotonicMs() - this.#heardAtMs : 0;
   }
 
   /** Average delay of its timers. */
@@ -206,8 +277,8 @@ export class GraphProcess {
   }
 
   #askEcho(): void {
-    if (this.#echoFromMs !== undefined || !this.#parts.onLoad) return;
-    this.#echoFromMs = this.#parts.clock.monotonicMs();
+    if (this.#echoFromMs !== undefined || !this.parts.onLoad) return;
+    this.#echoFromMs = this.parts.clock.monotonicMs();
     this.send({ kind: 'echo' }, 0);
   }
 
@@ -264,14 +335,14 @@ export class GraphProcess {
   async leave(): Promise<void> {
     this.#channel.send(toHost({ kind: 'leave' }));
     this.#channel.flush();
-    const cancel = this.#parts.clock.after(LEAVE_MS, () => this.kill());
+    const cancel = this.parts.clock.after(LEAVE_MS, () => this.kill());
     await this.ended;
     cancel();
   }
 
   #receive(frame: Frame): void {
     const { message, id, body } = parseFromHost(frame);
-    this.#heardAtMs = this.#parts.clock.monotonicMs();
+    this.#heardAtMs = this.parts.clock.monotonicMs();
     switch (message.kind) {
       case 'event':
         return this.#runs.get(id)?.sink.emit({ event: message.event, data: body });
@@ -285,20 +356,21 @@ export class GraphProcess {
         this.#lagMs = message.lagMs;
         this.#heapShare = message.heapShare;
         if (message.threads) this.threads.see(message.threads);
-        this.#parts.onLoad?.reported(message);
+        this.parts.onLoad?.reported(message);
         if (this.#runs.size > 0) this.#askEcho();
         return undefined;
       case 'echo': {
         const fromMs = this.#echoFromMs ?? this.#heardAtMs;
         this.#echoFromMs = undefined;
-        return this.#parts.onLoad?.answered(this.#heardAtMs - fromMs);
+        return this.parts.onLoad?.answered(this.#heardAtMs - fromMs);
       }
       case 'loading':
         return this.#load.see(message);
       case 'sources':
-        return this.#parts.reports.sources(message.files);
+        return this.parts.reports.sources(message.files);
       case 'loaded':
-        for (const url of message.packages) this.#parts.reports.package(url);
+        for (const url of message.packages) this.parts.reports.package(url);
+        this.#library = message.library;
         this.#isLoaded = true;
         return this.#loading.resolve();
       case 'fetch':
@@ -329,7 +401,7 @@ export class GraphProcess {
     try {
       // the bytes are a view of the read buffer
       const bytes = Buffer.from(body);
-      const keeper = await this.#parts.keeper;
+      const keeper = await this.parts.keeper;
       if (!keeper) throw new Error(`the ${this.#name} asks for states, of which it has none`);
       const found = await keeper.fetch(asked, bytes, (run) => this.#runs.get(run)?.run);
       this.#channel.send(toHost({ kind: 'fetched', ...found.head }, id, found.body));
@@ -344,7 +416,7 @@ export class GraphProcess {
    */
   #closed(error: Error | undefined): void {
     if (!error || 'syscall' in error) return;
-    this.#parts.log.error(
+    this.parts.log.error(
       { error: errorText(error) },
       `message of the ${this.#name} refused; its process is killed`,
     );
@@ -352,7 +424,7 @@ export class GraphProcess {
   }
 
   get #name(): string {
-    return this.#parts.name ?? 'graph host';
+    return this.parts.name ?? 'graph host';
   }
 
   #unavailable(): PublicError {
@@ -367,7 +439,7 @@ export class GraphProcess {
   }
 
   #readLines(): void {
-    const { log } = this.#parts;
+    const { log } = this.parts;
     // complete lines: the server writes to the same stream
     onLines(this.#child.stderr as Readable, (line) => {
       this.#stderr.add(line);

@@ -158,7 +158,7 @@ export class HostedExecution implements Execution {
 function stopMessage(reason: StopReason): ToHost {
   switch (reason.kind) {
     case 'cancelled':
-      return { kind: 'stop', reason: 'cancelled', action: reason.action };
+      return { kind: 'stop', reason: 'cancelled', action: reason.action, why: reason.why };
     case 'timed-out':
       return { kind: 'stop', reason: 'timed-out', limitMs: reason.limitMs };
     case 'handed-back':

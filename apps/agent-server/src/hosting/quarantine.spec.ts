@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder, waitFor } from '#lib/testing';
-import { FRAMES_FD } from '../protocol/descriptors.js';
-import { encodeFrames } from '../protocol/frame.js';
+import { FRAMES_FD, encodeFrames } from '../protocol/frame.js';
 import { fromHost } from '../protocol/messages.js';
 import type { GraphProcessParts } from './graph-process.js';
-import { Quarantine } from './quarantine.js';
+import { Quarantine } from './graph-hosts.js';
 
 describe('Quarantine', () => {
   const folder = temporaryFolder();

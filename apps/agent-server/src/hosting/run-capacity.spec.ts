@@ -1,4 +1,4 @@
-import { RunCapacity } from './run-capacity.js';
+import { RunCapacity } from './graph-process.js';
 
 const IDLE = { lagMs: 1, heapShare: 0.1 };
 

@@ -37,7 +37,6 @@ export interface SeatParts<P extends Seated> {
 
 /** One host that is kept: when its process ends another takes its place, after pauses that grow. */
 export class Seat<P extends Seated> {
-  readonly #parts: SeatParts<P>;
   readonly #backoff: Backoff;
   #process: P;
   #ready = Promise.withResolvers<P>();
@@ -47,8 +46,7 @@ export class Seat<P extends Seated> {
   #idleEnds = 0;
   #startedMs = 0;
 
-  constructor(parts: SeatParts<P>) {
-    this.#parts = parts;
+  constructor(private readonly parts: SeatParts<P>) {
     this.#backoff = new Backoff(parts.clock, PAUSES);
     this.#process = this.#seat();
   }
@@ -83,7 +81,7 @@ export class Seat<P extends Seated> {
 
   /** Number of times in a row that its processes have ended while idle; 0 once one has lived for a while. */
   get idleEnds(): number {
-    const isSteady = this.#isReady && this.#parts.clock.monotonicMs() - this.#startedMs > STEADY_MS;
+    const isSteady = this.#isReady && this.parts.clock.monotonicMs() - this.#startedMs > STEADY_MS;
     return isSteady ? 0 : this.#idleEnds;
   }
 
@@ -97,7 +95,7 @@ export class Seat<P extends Seated> {
   }
 
   #seat(): P {
-    const { clock, log, name, make, onReady } = this.#parts;
+    const { clock, log, name, make, onReady } = this.parts;
     const process = make();
     const startedMs = clock.monotonicMs();
     this.#startedMs = startedMs;
@@ -122,7 +120,7 @@ export class Seat<P extends Seated> {
   }
 
   #ended({ endedIdle }: P, end: Error, startedMs: number): void {
-    const { clock, log, name, onEnd } = this.#parts;
+    const { clock, log, name, onEnd } = this.parts;
     if (this.#isStopped) return;
     onEnd?.();
     const isSteady = clock.monotonicMs() - startedMs > STEADY_MS;
@@ -143,7 +141,7 @@ export class Seat<P extends Seated> {
 
   /** @returns the pause */
   #seatAfterPause(): number {
-    const { clock, log, name } = this.#parts;
+    const { clock, log, name } = this.parts;
     const pauseMs = this.#backoff.nextMs();
     clock.after(pauseMs, () => {
       if (this.#isStopped) return;

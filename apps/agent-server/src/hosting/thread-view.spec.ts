@@ -1,5 +1,5 @@
 import { FakeClock } from '#lib/testing';
-import { ThreadView } from './thread-view.js';
+import { ThreadView } from './state-keeper.js';
 
 describe('ThreadView', () => {
   const clock = new FakeClock();

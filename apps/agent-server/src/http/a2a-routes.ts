@@ -1,17 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
-import {
-  buildCard10,
-  buildHybridCard,
-  type CardOptions,
-  type CardSecurity,
-  extended,
-} from '../a2a/agent-card.js';
-import type { Agent, Agents } from '../a2a/agents.js';
+import { buildCard10, buildHybridCard, extended } from '../a2a/agent-card.js';
+import type { Agent } from '../a2a/agents.js';
 import { withHistory } from '../a2a/build-task.js';
 import {
   a2aErrorOf,
@@ -23,113 +16,26 @@ import {
 } from '../a2a/choose-wire.js';
 import { A2aError, idOf, invalidParam, missingId, parseEnvelope, type RpcId } from '../a2a/envelope.js';
 import { requireTalk } from '../a2a/graph-request.js';
-import { parseList, parseTask } from '../a2a/parameters.js';
+import { parseList, parseTask, type SendParameters } from '../a2a/parameters.js';
 import { renderTaskList } from '../a2a/task-list.js';
 import { TaskStream } from '../a2a/task-stream.js';
-import type { BegunTask, Caller, Tasks } from '../a2a/tasks.js';
+import type { BegunTask, Caller, SendOptions, Tasks } from '../a2a/tasks.js';
 import { WIRE_03 } from '../a2a/wire-03.js';
 import { WIRE_10 } from '../a2a/wire-10.js';
-import type { Operation, Wire } from '../a2a/wire.js';
+import type { Operation, PushOperation, Wire } from '../a2a/wire.js';
 import { AuthRefusal } from '../authorization/auth-user.js';
-import type { OutputReader } from '../run/run-reading.js';
+import type { OutputReader, RunReader } from '../run/run-reading.js';
+import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
+import { type CardParts, cardOptions, registerCardRoutes, versionOf } from './a2a-card-routes.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
-import { authorize, authorizeRun, newThreadScopeOf, scopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, newThreadScopeOf } from './caller-scope.js';
 import { RpcEventStream, type StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
-import { publicUrlOf, type PublicUrlSettings } from './public-url.js';
-import { hasTag, pathPart, queryOf } from './request-parts.js';
+import { pathPart } from './request-parts.js';
 import { access } from './route-access.js';
 import { SlowAnswers } from './slow-answer.js';
-
-interface CardParts extends PublicUrlSettings {
-  readonly agents: Agents;
-  /** Authentication of callers, as cards describe it. */
-  readonly cardSecurity: CardSecurity | undefined;
-}
-
-/** Callers need a key for a card, so no cache but their own may keep it. */
-const CACHE_CONTROL = 'private, max-age=60';
-
-/** Both addresses of a card: the interface's, and the one that tools derive from the agent's URL. */
-function registerCardRoutes(app: FastifyInstance, parts: CardParts): void {
-  app.get('/.well-known/agent-card.json', access('assistants:read'), (request, reply) => {
-    const { assistant_id: id } = queryOf(request);
-    if (typeof id === 'string' && id !== '') return sendCard(parts, request, reply, id);
-    throw new PublicError('invalid', 'the query is not valid', [
-      { loc: ['query', 'assistant_id'], msg: 'must name an assistant', type: 'missing' },
-    ]);
-  });
-  app.get('/a2a/:assistant_id/.well-known/agent-card.json', access('assistants:read'), (request, reply) =>
-    sendCard(parts, request, reply, pathPart(request, 'assistant_id')),
-  );
-}
-
-async function sendCard(
-  parts: CardParts,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  assistantId: string,
-): Promise<unknown> {
-  const agent = await parts.agents.get(scopeOf(request), assistantId);
-  const { name, graph_id: graphId, updated_at: updatedAt } = agent.assistant;
-  if (!agent.canTalk)
-    throw new PublicError(
-      'not_found',
-      `Assistant ${name} has no agent card: the state of graph "${graphId}" has no "messages"`,
-    );
-  const options = cardOptions(request, parts);
-  const build = isPure(request) ? buildCard10 : buildHybridCard;
-  const card = JSON.stringify(build(agent, options));
-  const etag = `"${createHash('sha256').update(card).digest('base64url').slice(0, 27)}"`;
-  void reply.headers({
-    etag,
-    vary: varyOf(reply, parts),
-    'cache-control': CACHE_CONTROL,
-    'last-modified': new Date(updatedAt).toUTCString(),
-  });
-  if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  return reply.type('application/json; charset=utf-8').send(card);
-}
-
-/** @throws PublicError `unavailable` when the address of the agent is not known */
-function cardOptions({ headers }: FastifyRequest, parts: CardParts): CardOptions {
-  const baseUrl = publicUrlOf(headers, parts);
-  if (baseUrl !== undefined) return { baseUrl, security: parts.cardSecurity };
-  throw new PublicError(
-    'unavailable',
-    'Agent card: the public URL of this server is not known; set AGENTPLANE_PUBLIC_URL',
-  );
-}
-
-/**
- * Returns true for clients of the newest form; a client with an unknown version gets the form that all can
- * read.
- */
-function isPure(request: FastifyRequest): boolean {
-  try {
-    return wireOfVersion(versionOf(request)).version === '1.0';
-  } catch (error) {
-    if (error instanceof A2aError) return false;
-    throw error;
-  }
-}
-
-/** Protocol version of the client, from a header or, where it cannot set one, from the query. */
-function versionOf(request: FastifyRequest): string | undefined {
-  const header = request.headers['a2a-version'];
-  const given = header ?? queryOf(request)['A2A-Version'];
-  return typeof given === 'string' ? given : undefined;
-}
-
-function varyOf({ raw }: FastifyReply, { publicUrl, trustsForwarded }: PublicUrlSettings): string {
-  const known = [raw.getHeader('vary') ?? []].flat().map(String);
-  const hosts = publicUrl
-    ? []
-    : ['Host', ...(trustsForwarded ? ['X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Prefix'] : [])];
-  return [...known, 'A2A-Version', ...hosts].join(', ');
-}
 
 export interface A2aRouteParts extends StreamParts, CardParts {
   readonly tasks: Tasks;
@@ -234,7 +140,7 @@ export class A2aRoutes {
           const parameters = wire.parseSend(params);
           if (parameters.historyScope === 'context')
             throw invalidParam('configuration.historyScope', 'must be task for a stream');
-          return tasks.send(caller, agent, options, parameters, reader);
+          return this.#begin(call, options, parameters, reader);
         });
       case 'subscribe':
         return this.#stream(call, async (reader) => {
@@ -257,8 +163,11 @@ export class A2aRoutes {
       }
       case 'cancel':
         return this.#cancel(call);
-      case 'push':
-        throw new A2aError('pushNotSupported', 'Push notifications are not supported');
+      case 'pushSet':
+      case 'pushGet':
+      case 'pushList':
+      case 'pushDelete':
+        return this.#push(call, operation);
       case 'extendedCard': {
         const build = wire.version === '1.0' ? buildCard10 : buildHybridCard;
         return renderResult(id, extended(build(agent, cardOptions(request, this.parts)), agent));
@@ -277,14 +186,44 @@ export class A2aRoutes {
     return this.#whenKnown(call, cancelled.then(wire.renderTask), doNothing);
   }
 
+  /** Receivers of notifications about a task. */
+  async #push(call: Call, operation: PushOperation): Promise<unknown> {
+    const { id, wire, agent, params, request, caller } = call;
+    const isChange = operation === 'pushSet' || operation === 'pushDelete';
+    const url = operation === 'pushSet' ? wire.push.parseSet(params).target.url : undefined;
+    const scope = await (isChange ? authorizeReceiver(request, url) : caller.authorizeRead());
+    return renderResult(id, await this.parts.pushes.perform(scope, agent, wire, operation, params));
+  }
+
+  /** Begins or continues a task, with the receiver of notifications that its message names. */
+  async #begin(
+    { caller, agent, wire, request }: Call,
+    options: SendOptions,
+    parameters: SendParameters,
+    reader?: RunReader,
+  ): Promise<BegunTask> {
+    const { tasks, pushes } = this.parts;
+    const target = parameters.push && (await pushes.admit(parameters.push));
+    if (target) await authorizeReceiver(request, target.url);
+    const begun = await tasks.send(caller, agent, options, parameters, reader);
+    if (!target) return begun;
+    try {
+      await pushes.set(begun.scope, agent, { wire, taskId: begun.task.id, target, catchesUp: true });
+      return begun;
+    } catch (error) {
+      begun.stopReading();
+      throw error;
+    }
+  }
+
   async #send(call: Call): Promise<unknown> {
     const { tasks } = this.parts;
-    const { id, wire, agent, caller } = call;
+    const { id, wire, agent } = call;
     const parameters = wire.parseSend(call.params);
     const { isBlocking, historyLength, historyScope } = parameters;
     const options = { restartsTasks: wire.restartsTasks, isStreamed: !isBlocking };
     if (!isBlocking) {
-      const { task: begun, scope } = await tasks.send(caller, agent, options, parameters);
+      const { task: begun, scope } = await this.#begin(call, options, parameters);
       const task =
         historyScope === 'task' ? begun : await tasks.get(scope, agent, begun.id, { historyScope });
       return renderResult(id, wire.renderSent(withHistory(task, historyLength)));
@@ -296,7 +235,7 @@ export class A2aRoutes {
       task: { id: taskId },
       scope,
       stopReading,
-    } = await tasks.send(caller, agent, options, parameters, reader);
+    } = await this.#begin(call, options, parameters, reader);
     const result = ended.then(async () =>
       wire.renderSent(withHistory(await tasks.get(scope, agent, taskId, { historyScope }), historyLength)),
     );
@@ -379,6 +318,18 @@ function callerOf(request: FastifyRequest): Caller & Required<Pick<Caller, 'assi
   };
 }
 
+/** Scope for a change of receivers. @param url of the one that is named; undefined for one that goes */
+function authorizeReceiver(request: FastifyRequest, url: string | undefined): Promise<Scope> {
+  return authorize(request, 'threads:update', {
+    metadata: {},
+    ...(url === undefined ? {} : { webhook: url }),
+  });
+}
+
+function isOfPush(operation: Operation): operation is PushOperation {
+  return operation.startsWith('push');
+}
+
 function acceptsEvents({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes('text/event-stream') === true;
 }
@@ -388,7 +339,9 @@ function wrongParameters({ wire, operation }: ChosenMethod, params: unknown): un
   try {
     if (operation === 'send' || operation === 'stream') wire.parseSend(params);
     else if (operation === 'list') parseList(params);
-    else if (operation !== 'push' && operation !== 'extendedCard') parseTask(params);
+    else if (operation === 'pushSet') wire.push.parseSet(params);
+    else if (isOfPush(operation)) wire.push.parseName(params);
+    else if (operation !== 'extendedCard') parseTask(params);
     return undefined;
   } catch (error) {
     return error;

@@ -9,10 +9,10 @@ import { filesOf } from '../ag-ui/messages.js';
 import { RunEvents } from '../ag-ui/run-events.js';
 import { askedRunOf, parseRunInput, type RunInput } from '../ag-ui/run-input.js';
 import { parseRequestedRun } from '../run/requested-run.js';
-import type { RunService, Submitted } from '../run/run-service.js';
+import { CLIENT_LEFT, type RunService, type Submitted } from '../run/run-service.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findSmallValues } from '../store/thread/threads.js';
+import { findSmallValues } from '../store/statement/threads.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, newThreadScopeOf } from './caller-scope.js';
@@ -111,7 +111,9 @@ export class AgUiRoutes {
       stopReading();
       // a page that leaves ends its run
       if (!events.isEnded)
-        void this.parts.runs.cancel(scope, run.run_id, run.thread_id, 'interrupt').catch(() => undefined); // it ended in the meantime
+        void this.parts.runs
+          .cancel(scope, run.run_id, run.thread_id, 'interrupt', CLIENT_LEFT)
+          .catch(() => undefined); // it ended in the meantime
     };
     if (raw.destroyed) return left();
     this.#streams.set(raw, events);

@@ -3,8 +3,8 @@ import { PublicError } from '#lib/errors';
 import { FakeClock, waitFor } from '#lib/testing';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { AuthRefusal } from '../authorization/auth-user.js';
-import { EVERY_ROW, sqlFilter, type SqlFilter } from '../store/sql-filter.js';
-import { createThread, patchThread } from '../store/thread/change-thread.js';
+import { EVERY_ROW, sqlFilter, type SqlFilter } from '../store/scope.js';
+import { createThread, patchThread } from '../store/statement/change-thread.js';
 import { askAgain } from './ask-again.js';
 import { access } from './route-access.js';
 

@@ -3,10 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { AuthRefusal } from '../authorization/auth-user.js';
-import type { CallerScope } from '../store/scope.js';
+import { type CallerScope, EVERY_ROW } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { EVERY_ROW } from '../store/sql-filter.js';
-import { findThreadHead } from '../store/thread/threads.js';
+import { findThreadHead } from '../store/statement/threads.js';
 import { authorize } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 

@@ -7,9 +7,14 @@ import type { WrongKeys } from '#lib/http';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { Backoff, type Clock } from '#lib/time';
 import type { Passed } from '../app-front/app-front.js';
-import { ANONYMOUS, type AuthUser, STUDIO_USER, userOfKey } from '../authorization/auth-user.js';
+import {
+  ANONYMOUS,
+  type AuthUser,
+  STUDIO_USER,
+  userOfKey,
+  judgedAddress,
+} from '../authorization/auth-user.js';
 import type { Authorization } from '../authorization/authorization.js';
-import { judgedAddress } from '../authorization/judged-address.js';
 
 /**
  * Address of the client of a request: that of the connection, or the last one of `X-Forwarded-For`, which the

@@ -6,7 +6,7 @@ import { parseBody } from '../run/requested-run.js';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunService } from '../run/run-service.js';
 import type { CancelAction } from '../store/row/run-row.js';
-import { type ActiveRun, type ActiveRunSearch, listActiveRuns } from '../store/run/runs.js';
+import { type ActiveRun, type ActiveRunSearch, listActiveRuns } from '../store/statement/runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { scopeOf } from './caller-scope.js';
@@ -40,6 +40,25 @@ function actionOf(request: FastifyRequest): CancelAction {
   return action;
 }
 
+const MAX_REASON_CHARS = 1_000;
+
+/** @throws PublicError `bad_request` */
+function reasonOf(request: FastifyRequest): string | undefined {
+  const { cancel_reason: reason } = queryOf(request);
+  if (reason === undefined || (typeof reason === 'string' && reason.length <= MAX_REASON_CHARS))
+    return reason?.replaceAll('\0', '') || undefined;
+  throw new PublicError(
+    'bad_request',
+    `cancel_reason must be one text of at most ${MAX_REASON_CHARS} characters`,
+  );
+}
+
+/** Settings of a cancellation, from its query. */
+interface Cancellation {
+  readonly action: CancelAction;
+  readonly reason: string | undefined;
+}
+
 /** A run that existed a moment ago and is gone counts as cancelled. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
@@ -49,24 +68,25 @@ function ignoreGone(error: unknown): void {
 async function cancelActive(
   scope: Scope,
   search: Pick<ActiveRunSearch, 'status' | 'threadId'>,
-  action: CancelAction,
+  { action, reason }: Cancellation,
   { runs, sql }: Pick<CancelParts, 'runs' | 'sql'>,
 ): Promise<void> {
   let after: ActiveRun | undefined;
   do {
     const portion = await listActiveRuns(scope, sql, { ...search, after });
     for (const { runId, threadId } of portion)
-      await runs.cancel(scope, runId, threadId, action).catch(ignoreGone);
+      await runs.cancel(scope, runId, threadId, action, reason).catch(ignoreGone);
     after = portion.at(-1);
   } while (after);
 }
 
 async function cancelMany(request: FastifyRequest, { runs, sql }: CancelParts): Promise<void> {
   const { thread_id: threadId, run_ids: runIds, status } = parseBody(cancellation, request.body);
-  const [scope, action] = [scopeOf(request), actionOf(request)];
-  for (const runId of runIds ?? []) await runs.cancel(scope, runId, threadId ?? '', action);
+  const scope = scopeOf(request);
+  const how = { action: actionOf(request), reason: reasonOf(request) };
+  for (const runId of runIds ?? []) await runs.cancel(scope, runId, threadId ?? '', how.action, how.reason);
   for (const one of status === 'all' ? (['pending', 'running'] as const) : status ? [status] : [])
-    await cancelActive(scope, { status: one, threadId: threadId ?? undefined }, action, { runs, sql });
+    await cancelActive(scope, { status: one, threadId: threadId ?? undefined }, how, { runs, sql });
 }
 
 async function cancelOne(
@@ -75,13 +95,13 @@ async function cancelOne(
   { runs, outputs }: CancelParts,
 ): Promise<unknown> {
   const runId = pathId(request, 'run_id');
-  const action = actionOf(request);
+  const [action, reason] = [actionOf(request), reasonOf(request)];
   const scope = scopeOf(request);
   const threadId = threadIdOf(request) ?? (await runs.get(scope, runId)).threadId;
   const shouldWait = isTrue(queryOf(request)['wait']);
   // Waiting begins before the row of the run can be removed
   const waiting = shouldWait ? await outputs.wait(scope, runId, threadId) : undefined;
-  await runs.cancel(scope, runId, threadId, action);
+  await runs.cancel(scope, runId, threadId, action, reason);
   await waiting?.ended;
   return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});
 }

@@ -54,15 +54,21 @@ function corsPolicyOf(
   };
 }
 
+/** True for a page of the server's own host, and for a client that is no page. */
+export function isOwnPage({ origin, host }: Pick<IncomingHttpHeaders, 'origin' | 'host'>): boolean {
+  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
+}
+
 /**
  * The origin of a page that may not read answers, cut to 200 characters. Undefined for pages of the server's own host, and
  * for clients that are no pages.
  */
 export function refusedOrigin(
   policy: CorsPolicy,
-  { origin, host }: Pick<IncomingHttpHeaders, 'origin' | 'host'>,
+  headers: Pick<IncomingHttpHeaders, 'origin' | 'host'>,
 ): string | undefined {
-  if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
+  const { origin } = headers;
+  if (origin === undefined || isOwnPage(headers)) return undefined;
   return policy.isAny || policy.admits(origin) ? undefined : origin.slice(0, 200);
 }
 

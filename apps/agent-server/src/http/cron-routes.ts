@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isJsonObject } from '#lib/json';
 import type { CronChanger, CronMaker, CronService } from '../cron/cron-service.js';
 import { parseCronSearch, type CronSearchBody } from '../cron/requested-cron.js';
-import { countCrons, searchCrons } from '../store/cron/crons.js';
+import { countCrons, searchCrons } from '../store/statement/crons.js';
 import type { CronSearch } from '../store/row/cron-row.js';
 import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';

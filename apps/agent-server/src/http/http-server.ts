@@ -178,7 +178,8 @@ function answerErrors(app: FastifyInstance, log: Logger): void {
     const shown = publicErrorOf(error);
     if (shown?.code === 'unavailable')
       log.warn({ error: errorText(error) }, 'dependency unavailable for a request');
-    if (shown?.retryAfterSeconds !== undefined) void reply.header('retry-after', shown.retryAfterSeconds);
+    const retryAfter = shown?.retryAfterSeconds ?? (shown?.code === 'unavailable' ? 1 : undefined);
+    if (retryAfter !== undefined) void reply.header('retry-after', retryAfter);
     if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
     if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
       return reply.code(415).send({ detail: 'The content type of the body must be application/json' });

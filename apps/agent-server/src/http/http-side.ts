@@ -16,6 +16,7 @@ import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-r
 import type { KeyVerifier } from './authentication.js';
 import { headerChooser, isUsualHeader } from './caller-fields.js';
 import type { CorsPolicy } from './cors.js';
+import { registerChatRoutes } from './chat-routes.js';
 import { registerDescription } from './description/description-routes.js';
 import { registerCronRoutes, type CronRouteParts } from './cron-routes.js';
 import { buildHttpServer } from './http-server.js';
@@ -52,7 +53,10 @@ export interface HttpSideParts
     CronRouteParts,
     StoreRouteParts,
     Pick<UiRouteParts, 'ui'> {
-  readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
+  readonly a2a: Pick<
+    A2aRouteParts,
+    'agents' | 'tasks' | 'pushes' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'
+  >;
   readonly agUi: Pick<AgUiRouteParts, 'contexts' | 'requireHosts'>;
   /** The HTTP app of the agent; undefined when it has none. */
   readonly app: AppFront | undefined;
@@ -66,6 +70,7 @@ export interface HttpSideParts
   readonly activity: Activity;
   /** Answers whether the server is idle; undefined when no client may ask. */
   readonly idle: IdleDesk | undefined;
+  readonly database: { ask(): Promise<void> };
   /** Settings of the agent for its routes. */
   readonly settings: HttpSettings;
   /** Version that the server reports. */
@@ -81,7 +86,7 @@ export interface HttpSideParts
   /** Policy for pages that may read answers. */
   readonly cors: CorsPolicy;
   /** Body of `GET /info`. */
-  readonly info: unknown;
+  readonly info: () => unknown;
   readonly readiness: Readiness;
   readonly hosts: AssistantRouteParts['hosts'] &
     DescribedGraphs & {
@@ -141,10 +146,11 @@ export class HttpSide {
       load: () => parts.loads.read(),
       // queues are behind no Service
       showsLoad: parts.isQueue,
-      info: () => info,
+      info,
       app: parts.app,
       failing: () => parts.hosts.failing,
       hostEnds: () => parts.hosts.idleEnds,
+      askDatabase: () => parts.database.ask(),
       note: () => parts.hosts.note ?? parts.handlers?.note ?? parts.app?.note ?? parts.redis?.note,
       clock,
       log,
@@ -177,6 +183,8 @@ export class HttpSide {
     this.#mcp.register(this.#app);
     this.#agUi = new AgUiRoutes({ ...parts, ...parts.agUi, agents: a2a.agents, unsent: this.#unsent });
     this.#agUi.register(this.#app);
+    const isGuarded = verifier !== undefined || authorization !== undefined;
+    registerChatRoutes(this.#app, { isGuarded, mountPrefix: settings.mountPrefix, clock });
     const { security } = parts;
     registerDescription(this.#app, () => ({ names: this.routes, prefix: settings.mountPrefix, security }));
   }

@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { inTurns, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import {
   CODE,
+  declaresTasks,
   INITIALIZED_REVISION,
+  isOfTasks,
   McpError,
   mcpError,
   type McpId,
@@ -13,9 +16,11 @@ import {
   mcpResult,
   mcpResultText,
   parseMessage,
+  requireTasks,
   type Revision,
+  isStateless,
+  STATELESS_REVISION,
 } from '../mcp/rpc.js';
-import { isStateless, STATELESS_REVISION } from '../mcp/stateless.js';
 import {
   findTool,
   parseToolCall,
@@ -24,11 +29,14 @@ import {
   renderToolResult,
   type ToolParts,
 } from '../mcp/tools.js';
-import { parseRequestedRun } from '../run/requested-run.js';
+import { getToolRun, renderTask, resultOfTask, TASK_MINUTES } from '../mcp/tool-tasks.js';
+import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
 import type { RunResult } from '../log/event-log.js';
-import type { RunService, Submitted } from '../run/run-service.js';
+import { type Asker, CLIENT_LEFT, type RunService, type Submitted } from '../run/run-service.js';
 import { leftOf, type Scope } from '../store/scope.js';
 import { SMALL_BYTES } from '../store/json-text.js';
+import { setThreadTtl } from '../store/statement/threads.js';
+import { TOOL_RUN_KEY } from '../store/statement/tool-runs.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-user.js';
@@ -66,6 +74,12 @@ interface Shown {
   readonly runId: string;
   readonly threadId: string;
   readonly stopReading: () => void;
+}
+
+/** A run that a call asks for. */
+interface Order {
+  readonly asker: Asker;
+  readonly wanted: RequestedRun;
 }
 
 /** Assistants as tools of the Model Context Protocol: Streamable HTTP without sessions, answers as JSON. */
@@ -121,15 +135,21 @@ export class McpRoutes {
   }
 
   async #perform(
-    { method = '', params }: McpMessage,
+    message: McpMessage,
     id: McpId,
     revision: Revision,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
     const { version } = this.parts;
+    const { method = '', params } = message;
     const known = revision.answer(method, params, version);
     if (known) return mcpResult(id, known);
+    if (revision.renderCreated && isOfTasks(method)) {
+      requireTasks(message);
+      const text = await this.#ofTask(method, params, request);
+      return asJson(reply, mcpResultText(id, revision.renderCall(text, version)));
+    }
     switch (method) {
       case 'tools/list': {
         const scope = await authorize(request, 'assistants:search', {});
@@ -137,13 +157,81 @@ export class McpRoutes {
       }
       case 'tools/call': {
         const render = (result: string): string => mcpResultText(id, revision.renderCall(result, version));
-        return this.#call(id, params, render, request, reply);
+        const { renderCreated } = revision;
+        return renderCreated && declaresTasks(message)
+          ? this.#begin(params, render, (task) => mcpResult(id, renderCreated(task, version)), request, reply)
+          : this.#call(id, params, render, request, reply);
       }
       default: {
         const found = `Method "${method.slice(0, 100)}" not found`;
         throw new McpError(CODE.methodNotFound, found, undefined, revision.unknownStatus);
       }
     }
+  }
+
+  /**
+   * The run that a call asks for.
+   * @param threadId undefined for a run without a thread
+   * @throws McpError for a tool that does not exist, PublicError
+   */
+  async #order(params: JsonObject, request: FastifyRequest, threadId?: string): Promise<Order> {
+    // the body that `POST /runs/wait` would have, or that of a run on a new thread
+    const call = parseToolCall(params);
+    const mark = { [TOOL_RUN_KEY]: {} };
+    const body: MutableJsonObject =
+      threadId === undefined ? { ...call } : { ...call, metadata: mark, if_not_exists: 'create' };
+    const scope = await authorizeRun(request, body, threadId);
+    const assistantScope = (assistantId: string): Promise<Scope> =>
+      authorize(request, 'assistants:read', { assistant_id: assistantId });
+    const assistantId = await findTool(assistantScope, call.assistant_id, this.parts);
+    const fields = callerFields(request);
+    const asker = { scope, assistantScope, newThreadScope: newThreadScopeOf(request), threadId, fields };
+    const { metadata, ...left } = parseRequestedRun(body);
+    const marked = threadId === undefined ? metadata : { ...metadata, ...mark };
+    return { asker, wanted: { ...left, metadata: marked, assistant_id: assistantId } };
+  }
+
+  /** Runs an assistant on a thread of its own, and answers with the task that the run is. */
+  async #begin(
+    params: JsonObject,
+    render: Shown['render'],
+    renderCreated: (task: JsonObject) => JsonObject,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> {
+    const threadId = randomUUID();
+    try {
+      const { asker, wanted } = await this.#order(params, request, threadId);
+      const { run } = await this.parts.runs.submit(asker, wanted);
+      const ttl = { strategy: 'delete', minutes: TASK_MINUTES } as const;
+      await setThreadTtl(asker.scope, this.parts.sql, threadId, ttl);
+      const createdAt = new Date(run.created_at);
+      const task = { runId: run.run_id, status: run.status, createdAt, updatedAt: createdAt };
+      return renderCreated(renderTask({ ...task, cancelReason: undefined }));
+    } catch (error) {
+      if (error instanceof PublicError && error.code === 'invalid')
+        return asJson(reply, render(renderRefusal(error)));
+      throw error;
+    }
+  }
+
+  /** The answer to a method about a task, as JSON text. @throws McpError */
+  async #ofTask(method: string, params: JsonObject, request: FastifyRequest): Promise<string> {
+    const { sql, runs } = this.parts;
+    if (method === 'tasks/cancel') {
+      const value = { action: 'interrupt', metadata: { run_ids: [params['taskId']], status: 'pending' } };
+      const scope = await authorize(request, 'threads:update', value);
+      const { runId, threadId } = await getToolRun(scope, sql, params);
+      await runs.cancel(scope, runId, threadId, 'interrupt');
+      return '{}';
+    }
+    const scope = await authorize(request, 'threads:read', { thread_id: undefined });
+    const run = await getToolRun(scope, sql, params);
+    // no task asks for input: answers are for questions that nobody has put
+    if (method === 'tasks/update') return '{}';
+    const task = JSON.stringify(renderTask(run));
+    const result = await resultOfTask(scope, sql, run);
+    return result ? `${task.slice(0, -1)},"result":${await this.#resultText(scope, result)}}` : task;
   }
 
   /** Runs an assistant without a thread; a client that leaves ends the run. */
@@ -154,24 +242,10 @@ export class McpRoutes {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
-    // the body that `POST /runs/wait` would have
-    const call = parseToolCall(params);
-    const body: MutableJsonObject = { ...call };
-    const scope = await authorizeRun(request, body, undefined);
-    const assistantScope = (assistantId: string): Promise<Scope> =>
-      authorize(request, 'assistants:read', { assistant_id: assistantId });
-    const assistantId = await findTool(assistantScope, call.assistant_id, this.parts);
     const { promise: ended, resolve } = Promise.withResolvers<RunResult>();
-    const asker = {
-      scope,
-      assistantScope,
-      newThreadScope: newThreadScopeOf(request),
-      threadId: undefined,
-      fields: callerFields(request),
-    };
     let submitted: Submitted;
+    const { asker, wanted } = await this.#order(params, request);
     try {
-      const wanted = { ...parseRequestedRun(body), assistant_id: assistantId };
       submitted = await this.parts.runs.submit(asker, wanted, { kind: 'result', ended: resolve });
     } catch (error) {
       if (error instanceof PublicError && error.code === 'invalid')
@@ -180,8 +254,17 @@ export class McpRoutes {
     }
     dropBody(request);
     const { run, stopReading } = submitted;
+    const { scope } = asker;
     this.#show(reply, ended, { id, render, scope, runId: run.run_id, threadId: run.thread_id, stopReading });
     return reply;
+  }
+
+  #resultText(scope: Scope, result: RunResult): Promise<string> {
+    return this.parts.sql.lookIfSmall(scope, async (mayBeLarge) =>
+      mayBeLarge || result.body.length <= SMALL_BYTES
+        ? inTurns(renderToolResult(result), leftOf(scope))
+        : 'large',
+    );
   }
 
   /** Answers with the result of a run; holds nothing of the request. */
@@ -190,19 +273,13 @@ export class McpRoutes {
     ended: Promise<RunResult>,
     { id, render, scope, runId, threadId, stopReading }: Shown,
   ): void {
-    const read = (result: RunResult): Promise<string> =>
-      this.parts.sql.lookIfSmall(scope, async (mayBeLarge) =>
-        mayBeLarge || result.body.length <= SMALL_BYTES
-          ? inTurns(renderToolResult(result), leftOf(scope))
-          : 'large',
-      );
     const answer = ended
-      .then(read)
+      .then((result) => this.#resultText(scope, result))
       .then(render)
       .catch((error: unknown) => JSON.stringify(this.#shown(error, id).body));
     this.#slow.send(reply, answer, () => {
       stopReading();
-      void this.parts.runs.cancel(scope, runId, threadId, 'interrupt').catch(() => undefined); // it ended in the meantime
+      void this.parts.runs.cancel(scope, runId, threadId, 'interrupt', CLIENT_LEFT).catch(() => undefined); // it ended in the meantime
     });
   }
 

@@ -12,6 +12,8 @@ import {
 import type { Readiness } from '../start/await-database.js';
 import { access } from './route-access.js';
 
+const DATABASE_AWAY = 'database unavailable; retry';
+
 export interface ProbeParts {
   readonly readiness: Pick<Readiness, 'notReady'>;
   /** Reason why every request will fail, though the server has started. */
@@ -20,6 +22,8 @@ export interface ProbeParts {
   readonly hostEnds?: () => number;
   /** Problem of a server that serves requests all the same. */
   readonly note?: () => string | undefined;
+  /** Asks the database for nothing; rejects while it is unavailable. */
+  readonly askDatabase: () => Promise<unknown>;
   /** Amount of work. */
   readonly load?: (() => Promise<RunLoad>) | undefined;
   /** True when any client may read the amount of work; otherwise only the listener may. */
@@ -35,14 +39,32 @@ export interface IdleDesk {
   ask(close: boolean): Promise<IdleAnswer>;
 }
 
+/** Answers to `?check_db=1`. Any client may ask, so those who ask at the same time share one question to the database. */
+class DatabaseCheck {
+  #asked: Promise<boolean> | undefined;
+
+  constructor(private readonly ask: () => Promise<unknown>) {}
+
+  isHealthy(): Promise<boolean> {
+    this.#asked ??= this.ask()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => (this.#asked = undefined));
+    return this.#asked;
+  }
+}
+
 /**
- * `GET /ok`, with `?load=1` for autoscalers of servers that take runs, and with `?idle=ask` or `?idle=close`
+ * `GET /ok`, with `?check_db=1` for checks that include the database, with `?load=1` for autoscalers of servers that take runs, and with `?idle=ask` or `?idle=close`
  * for the listener that stops idle servers.
  */
 export function registerProbe(
   app: FastifyInstance,
-  { readiness, failing, hostEnds, note, load, showsLoad = false, idle }: ProbeParts,
+  { readiness, failing, hostEnds, note, askDatabase, load, showsLoad = false, idle }: ProbeParts,
 ): void {
+  const database = new DatabaseCheck(askDatabase);
   app.get('/ok', access('open'), async (request, reply) => {
     const { notReady } = readiness;
     if (notReady) return reply.code(503).send(formatNotReady(notReady));
@@ -50,11 +72,17 @@ export function registerProbe(
     const ends = formatHostEnds(hostEnds?.() ?? 0);
     if (detail !== undefined) return reply.code(503).send({ ...formatNotReady({ detail }), ...ends });
     const found = note?.();
-    const asked = request.query as { readonly load?: unknown; readonly idle?: unknown };
+    const asked = request.query as Readonly<Record<'load' | 'idle' | 'check_db', unknown>>;
+    const isChecked = asked.check_db === '1' || asked.check_db === 'true';
+    const isHealthy = !isChecked || (await database.isHealthy());
+    const services = isChecked ? { services: { database: isHealthy ? 'healthy' : 'unhealthy' } } : {};
+    if (!isHealthy)
+      return reply.code(503).send({ ...formatNotReady({ detail: DATABASE_AWAY }), ...services });
     const mayAsk = idle !== undefined && isIdleToken(request.headers[IDLE_HEADER], idle.tokenDigest);
     return {
       ok: true,
       ...ends,
+      ...services,
       ...(found === undefined ? {} : { note: found }),
       ...(asked.load === '1' && load && (showsLoad || mayAsk) ? { load: formatRunLoad(await load()) } : {}),
       ...(mayAsk && asked.idle !== undefined

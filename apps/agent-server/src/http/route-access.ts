@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<RouteGroup, RegExp>> = {
   a2a: /^\w+ \/(a2a\/|\.well-known\/agent-card)/,
   mcp: /^\w+ \/mcp$/,
   agui: /^\w+ \/ag-ui\//,
-  ui: /^\w+ \/ui\//,
+  ui: /^\w+ (\/ui\/|\/chat(\/|$))/,
 };
 
 /** The group that switches a route off; undefined while it is served. */

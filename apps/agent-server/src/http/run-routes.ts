@@ -5,7 +5,7 @@ import { PublicError } from '#lib/errors';
 import { inTurns } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { ReadFrom } from '../log/log-cursor.js';
-import { parsePosition } from '../log/position.js';
+import { parsePosition } from '../log/logged-event.js';
 import {
   MAX_NAMES,
   parseInput,
@@ -15,7 +15,13 @@ import {
 } from '../run/requested-run.js';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunReader } from '../run/run-reading.js';
-import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
+import {
+  CLIENT_LEFT,
+  type Asker,
+  type RunOrder,
+  type RunService,
+  type Submitted,
+} from '../run/run-service.js';
 import {
   parseThreadPosition,
   THREAD_MODES,
@@ -24,9 +30,9 @@ import {
   type ThreadReadingParts,
 } from '../run/thread-reading.js';
 import { RUN_FIELDS, runText } from '../store/row/run-row.js';
-import { listRuns } from '../store/run/runs.js';
+import { listRuns } from '../store/statement/runs.js';
 import type { Scope } from '../store/scope.js';
-import { getThreadHead } from '../store/thread/threads.js';
+import { getThreadHead } from '../store/statement/threads.js';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { askAgain } from './ask-again.js';
 import { dropBody } from './body-turns.js';
@@ -279,7 +285,7 @@ export class RunRoutes {
     { scope, runId, threadId, stopReading, path, shouldCancel }: Shown,
   ): void {
     this.#leaveOnClose(reply, reader, stopReading, () =>
-      shouldCancel ? this.parts.runs.cancel(scope, runId, threadId, 'interrupt') : undefined,
+      shouldCancel ? this.parts.runs.cancel(scope, runId, threadId, 'interrupt', CLIENT_LEFT) : undefined,
     );
     reader.begin(locations(path, reader.kind, { shouldCancel }));
   }
@@ -313,7 +319,7 @@ export class RunRoutes {
     this.#leaveOnClose(reply, reader, stopReading, async () => {
       if (!toCancel) return;
       const run = await this.parts.runs.get(toCancel, runId, threadId);
-      await this.parts.runs.cancel(toCancel, run.runId, run.threadId, 'interrupt');
+      await this.parts.runs.cancel(toCancel, run.runId, run.threadId, 'interrupt', CLIENT_LEFT);
     });
     const path = threadId === undefined ? `/runs/${runId}` : `/threads/${threadId}/runs/${runId}`;
     reader.begin(locations(path, reader.kind, { shouldCancel, modes }));

@@ -3,11 +3,11 @@ import { PublicError } from '#lib/errors';
 import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
-import { findThreadTtl } from '../store/thread/thread-ttls.js';
+import { findThreadTtl } from '../store/statement/threads.js';
 import { WORKER } from '../store/worker-scope.js';
-import { EVERY_ROW } from '../store/sql-filter.js';
+import { EVERY_ROW } from '../store/scope.js';
 import { ThreadState, type StateSource } from './thread-state.js';
-import { ThreadReader, ThreadWriter } from '../store/thread/thread-writer.js';
+import { ThreadReader, ThreadWriter } from '../store/statement/change-thread.js';
 import { registerThreadRoutes } from './thread-routes.js';
 
 const store = storeFixture();

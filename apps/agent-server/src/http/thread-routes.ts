@@ -13,8 +13,8 @@ import {
   parseBody,
   parseInput,
   sizedFirst,
+  uuid7,
 } from '../run/requested-run.js';
-import { uuid7 } from '../run/uuid7.js';
 import type { CallerScope, Scope } from '../store/scope.js';
 import {
   THREAD_FIELDS,
@@ -24,16 +24,20 @@ import {
   type ThreadTtl,
 } from '../store/row/thread-row.js';
 import type { Sql } from '../store/sql.js';
-import { countThreads, searchThreads, type ThreadPage } from '../store/thread/threads.js';
-import { findThreadStorage } from '../store/thread/thread-storage.js';
-import { findThreadTtl, setThreadTtl } from '../store/thread/thread-ttls.js';
-import { createThread, patchThread } from '../store/thread/change-thread.js';
-import type { ThreadReader } from '../store/thread/thread-writer.js';
+import {
+  countThreads,
+  searchThreads,
+  type ThreadPage,
+  findThreadStorage,
+  findThreadTtl,
+  setThreadTtl,
+} from '../store/statement/threads.js';
+import { createThread, patchThread, type ThreadReader } from '../store/statement/change-thread.js';
 import { scopeOf } from './caller-scope.js';
 import { eraseThread, registerEraseRoutes, type EraseParts } from './erase-routes.js';
 import { asJson, extractedFields, extraction, extractValues, paginate } from './search-answer.js';
 import { isTrue, listOf, pageOf, pathId, pathText } from './request-parts.js';
-import { withMembers } from '../wire/chosen-members.js';
+import { withMembers } from '../wire/wire-value.js';
 import { access } from './route-access.js';
 import type { AskedThread, StateQuery, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';

@@ -14,7 +14,7 @@ import {
 } from '../protocol/questions.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { ThreadText } from '../store/row/thread-row.js';
-import { hasActiveRun } from '../store/run/runs.js';
+import { hasActiveRun } from '../store/statement/runs.js';
 import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import {
@@ -23,9 +23,9 @@ import {
   getThread,
   getThreadHead,
   type ThreadHead,
-} from '../store/thread/threads.js';
-import { lockThread, removeThread, setThreadState } from '../store/thread/change-thread.js';
-import { chosenMembers } from '../wire/chosen-members.js';
+} from '../store/statement/threads.js';
+import { lockThread, removeThread, setThreadState } from '../store/statement/change-thread.js';
+import { chosenMembers } from '../wire/wire-value.js';
 
 /** A thread that a caller asks for. */
 export interface AskedThread {

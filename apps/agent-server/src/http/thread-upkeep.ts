@@ -3,15 +3,19 @@ import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { document, parseBody } from '../run/requested-run.js';
-import { uuid7 } from '../run/uuid7.js';
+import { document, parseBody, uuid7 } from '../run/requested-run.js';
 import { patchCheckpoint } from '../store/checkpoint/checkpoints.js';
-import { requireAdmitted } from '../store/metadata/require-admitted.js';
-import { hasActiveRun } from '../store/run/runs.js';
+import {
+  requireAdmitted,
+  copyThread,
+  lockThread,
+  pruneThread,
+  removeThread,
+} from '../store/statement/change-thread.js';
+import { hasActiveRun } from '../store/statement/runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { copyThread, lockThread, pruneThread, removeThread } from '../store/thread/change-thread.js';
-import { findThreadHead, getThreadHead, listThreadIds, measureThread } from '../store/thread/threads.js';
+import { findThreadHead, getThreadHead, listThreadIds, measureThread } from '../store/statement/threads.js';
 import { authorize, scopeOf } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';

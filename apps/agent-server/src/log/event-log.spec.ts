@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { EventLog } from './event-log.js';
 import type { LogCursor, ReadFrom } from './log-cursor.js';
-import { positionText } from './position.js';
+import { positionText } from './logged-event.js';
 
 const OPENING = { event: 'metadata', data: '{"attempt":1}' };
 const NOTHING = (): void => undefined;

@@ -1,7 +1,6 @@
 import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import { type CursorLog, LogCursor, type ReadFrom } from './log-cursor.js';
-import { LoggedEvent } from './logged-event.js';
-import { BEGINNING, isAfter, type Position } from './position.js';
+import { LoggedEvent, BEGINNING, isAfter, type Position } from './logged-event.js';
 
 /** Number of taken items below which the rest is not copied. */
 const MIN_TAKEN = 1024;

@@ -1,5 +1,4 @@
-import type { LoggedEvent } from './logged-event.js';
-import { isAfter, type Position } from './position.js';
+import { type LoggedEvent, isAfter, type Position } from './logged-event.js';
 
 /** Start of a reader. */
 export type ReadFrom =

@@ -7,7 +7,7 @@ import { type Assistants, systemAssistantId } from '../assistant/assistants.js';
 import type { DescribedGraphs } from '../graph/graph-schemas.js';
 import type { RunResult } from '../log/event-log.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
-import { searchAssistants } from '../store/assistant/assistants.js';
+import { searchAssistants } from '../store/statement/assistants.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { CODE, McpError } from './rpc.js';

@@ -1,5 +1,5 @@
-import type { Ranked } from '../store/item/vectors.js';
-import { BestItems } from './nearest-items.js';
+import type { Ranked } from '../store/statement/items.js';
+import { BestItems } from './item-store.js';
 
 describe('the best of many items', () => {
   function bestOf(items: readonly Ranked[], limit: number): Ranked[] {

@@ -1,4 +1,3 @@
-import { parseJson } from '#lib/json';
 import {
   BaseStore,
   type Item,
@@ -7,8 +6,9 @@ import {
   type OperationResults,
   type SearchItem,
 } from '@langchain/langgraph-checkpoint';
+import { parseJson } from '#lib/json';
 import type { Clock } from '#lib/time';
-import { persevere, PATIENCE_MS } from '../store/persevere.js';
+import { persevere, PATIENCE_MS } from '../store/batch.js';
 import type { Scope } from '../store/scope.js';
 import type { StoredItem } from '../store/row/item-row.js';
 import type { ItemStore, RankedItem } from './item-store.js';

@@ -1,6 +1,5 @@
 import { FakeClock } from '#lib/testing';
-import type { Scope } from '../store/scope.js';
-import { EVERY_ROW } from '../store/sql-filter.js';
+import { type Scope, EVERY_ROW } from '../store/scope.js';
 import { WORKER } from '../store/worker-scope.js';
 import { ItemIndex } from './item-index.js';
 

@@ -2,9 +2,9 @@ import { errorText, PublicError } from '#lib/errors';
 import type { StoreIndex } from '#lib/graph-configuration';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
-import type { FieldVector } from '../store/item/items.js';
+import type { FieldVector } from '../store/statement/items.js';
 import { leftOf, type Scope } from '../store/scope.js';
-import { Turns } from '../store/turns.js';
+import { Turns } from '../store/sql.js';
 
 /** The whole value. */
 const WHOLE = '$';

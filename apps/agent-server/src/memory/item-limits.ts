@@ -1,6 +1,6 @@
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { isJsonObject, isValueDeeperThan, type JsonObject } from '#lib/json';
-import { documentBytes } from '../store/document-bytes.js';
+import { documentBytes } from '../store/json-text.js';
 import type { ItemPlace } from '../store/row/item-row.js';
 
 /** Limit of a place: with the next, the most that an entry of the table's key can hold. */

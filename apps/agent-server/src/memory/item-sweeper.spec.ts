@@ -2,7 +2,7 @@ import { createLogger } from '#lib/telemetry';
 import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { storeFixture } from '../../testdata/store-fixture.js';
-import { ItemSweeper } from './item-sweeper.js';
+import { ItemSweeper } from './item-store.js';
 
 const store = storeFixture();
 

@@ -3,12 +3,11 @@ import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { Database } from '../store/database.js';
-import { putItem } from '../store/item/items.js';
-import type { Scope } from '../store/scope.js';
+import { putItem } from '../store/statement/items.js';
+import { type Scope, sqlFilter } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { sqlFilter } from '../store/sql-filter.js';
 import { WORKER } from '../store/worker-scope.js';
-import { NearestItems } from './nearest-items.js';
+import { NearestItems } from './item-store.js';
 
 /** A superuser's URI of a Postgres that has the files of pgvector, which the embedded one has not. */
 const URI = process.env['AGENTPLANE_TEST_PGVECTOR_URI'];

@@ -1,9 +1,8 @@
 import { hasMoreValues } from '#lib/json';
 import type { ClaimedRun, RunEnd } from '../store/row/claimed-run.js';
-import type { CancelAction } from '../store/row/run-row.js';
-import type { StoredRun } from '../store/row/stored-run.js';
+import type { CancelAction, StoredRun } from '../store/row/run-row.js';
 import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
-import { FRAMES_FD } from './descriptors.js';
+import { FRAMES_FD } from './frame.js';
 
 /** A run as its attempt is performed. */
 export interface AttemptedRun extends StoredRun, Pick<ClaimedRun, 'attempt' | 'cancel' | 'isThreadEmpty'> {}
@@ -43,7 +42,12 @@ function bytesBeyond(text: string, maxBytes: number): number | undefined {
 
 /** Cause for which a run in progress is stopped from outside. */
 export type StopReason =
-  | { readonly kind: 'cancelled'; readonly action: CancelAction }
+  | {
+      readonly kind: 'cancelled';
+      readonly action: CancelAction;
+      /** The `cancel_reason` of the run, which its trace shows. */
+      readonly why?: string | undefined;
+    }
   | { readonly kind: 'timed-out'; readonly limitMs: number }
   | { readonly kind: 'handed-back' } // the server stops; another continues
   | { readonly kind: 'lost'; readonly error: unknown }; // its lease ran out or its database is unavailable

@@ -1,3 +1,9 @@
+/** Descriptor by which a host reaches its server: frames both ways. */
+export const FRAMES_FD = 3;
+
+/** Descriptor that a host's watch writes to, a line of JSON for each time that the host hangs. */
+export const WATCH_FD = 4;
+
 /**
  * Start of an escape in output of `JSON.stringify`: only half a surrogate pair is written so, all other
  * characters are literal.

@@ -3,7 +3,7 @@ import type { ModuleExport, StoreSettings } from '#lib/graph-configuration';
 import { type JsonObject, parseShort } from '#lib/json';
 import type { GraphSource } from '../graph/graph-folder.js';
 import type { RunEnd } from '../store/row/claimed-run.js';
-import { END } from '../store/row/run-event-row.js';
+import { END } from '../log/logged-event.js';
 import type { CancelAction } from '../store/row/run-row.js';
 import type { Frame, Sent } from './frame.js';
 import type { AskedQuestions } from './questions.js';
@@ -110,6 +110,8 @@ export interface LoadOrder {
   /** For Python: folders from which the agent's packages are imported. */
   readonly importFolders: readonly string[];
   readonly store: StoreSettings;
+  /** The function that assigns priorities to runs. */
+  readonly priority?: ModuleExport | undefined;
   /** Limit per event, result or answer. */
   readonly maxTextBytes: number;
   /** The one module that the process is for, in place of graphs. */
@@ -168,7 +170,7 @@ export type ToHost =
   | Message<
       'stop',
       | { reason: 'handed-back' | 'lost' }
-      | { reason: 'cancelled'; action: CancelAction }
+      | { reason: 'cancelled'; action: CancelAction; why?: string | undefined }
       | { reason: 'timed-out'; limitMs: number }
     >
   | Message<'wanted', Wanted>
@@ -190,8 +192,8 @@ export type FromHost =
   | Message<'loading', { graphId: string; file: string; waitsFor: readonly string[] }>
   /** The agent's own files compile: these. */
   | Message<'sources', { files: readonly string[] }>
-  /** The agent is loaded, with the modules of packages that its files import, as URLs. */
-  | Message<'loaded', { packages: readonly string[] }>
+  /** The agent is loaded, with the modules of packages that its files import, as URLs, and its version of LangGraph. */
+  | Message<'loaded', { packages: readonly string[]; library?: string | undefined }>
   | Message<'refused', { message: string }>
   /** Body: the event's data. */
   | Message<'event', { event: string }>

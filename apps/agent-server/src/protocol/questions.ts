@@ -133,6 +133,21 @@ export interface EmbedQuestion {
   readonly isQuery: boolean;
 }
 
+/** A run whose priority the agent's own function assigns, in the words of `PriorityContext` of LangGraph's SDK. */
+export interface PriorityQuestion {
+  /** Its `identity` is empty without authentication. */
+  readonly user: JsonObject;
+  readonly permissions: readonly string[];
+  /** Null when the run makes its thread without being given an id. */
+  readonly thread_id: string | null;
+  readonly thread_metadata: JsonObject;
+  readonly assistant_id: string;
+  readonly graph_id: string;
+  readonly assistant_metadata: JsonObject;
+  readonly run_metadata: JsonObject;
+  readonly cron_id: string | null;
+}
+
 /**
  * Questions about graphs and states. Each is answered with a JSON text: the body of the HTTP answer, except
  * for `update` (an `UpdatedState`).
@@ -146,6 +161,7 @@ export interface Questions {
   readonly schemas: SchemasQuestion;
   readonly subgraphs: SubgraphsQuestion;
   readonly embed: EmbedQuestion;
+  readonly priority: PriorityQuestion;
 }
 
 export type QuestionKind = keyof Questions;

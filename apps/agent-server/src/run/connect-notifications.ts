@@ -1,6 +1,6 @@
 import type { Notifications } from '#lib/postgres';
-import { parsePosition, type Position } from '../log/position.js';
-import { findCancel } from '../store/run/finish-run.js';
+import { parsePosition, type Position } from '../log/logged-event.js';
+import { findCancel } from '../store/statement/finish-run.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunFollower } from './run-follower.js';
@@ -39,8 +39,8 @@ export function connectNotifications(
 ): void {
   async function cancel(runId: string): Promise<void> {
     if (!worker.find(runId)) return;
-    const action = await findCancel(WORKER, sql, runId).catch(() => undefined); // the next heartbeat sees it too
-    if (action) worker.find(runId)?.stop({ kind: 'cancelled', action });
+    const asked = await findCancel(WORKER, sql, runId).catch(() => undefined); // the next heartbeat sees it too
+    if (asked) worker.find(runId)?.stop({ kind: 'cancelled', ...asked });
   }
   notifications.on('pending', () => worker.wake());
   notifications.on('cancel', (runId) => void cancel(runId));

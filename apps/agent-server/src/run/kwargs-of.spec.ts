@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { kwargsOf } from './kwargs-of.js';
+import { kwargsOf } from './requested-run.js';
 
 describe('kwargsOf', () => {
   it.each([

@@ -1,17 +1,15 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { sweepRunEvents } from '../store/event/run-events.js';
-import { type ClaimedRun, FencedError } from '../store/row/claimed-run.js';
-import { listWornOutRuns, renewLeases, takeOverRuns } from '../store/run/claim-runs.js';
-import { finishRun } from '../store/run/finish-run.js';
-import { serverLost } from '../store/row/server-lost.js';
-import type { ServerIdentity } from '../store/server-identity.js';
+import { sweepRunEvents } from '../store/statement/run-events.js';
+import { type ClaimedRun, FencedError, serverLost, type ServerIdentity } from '../store/row/claimed-run.js';
+import { listWornOutRuns, renewLeases, takeOverRuns } from '../store/statement/claim-runs.js';
+import { finishRun } from '../store/statement/finish-run.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { LogLimits } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
-import type { TemporaryRuns } from './temporary-runs.js';
+import type { TemporaryRuns } from './thread-runs.js';
 import type { Worker } from './worker.js';
 import { runLogFields } from '../wire/run-log-fields.js';
 
@@ -49,6 +47,8 @@ export class LeaseKeeper {
   #takesOverFrom = 0;
   #beats = 0;
   #beating: Promise<void> = Promise.resolve();
+  /** Work beside the beats; undefined while there is none. */
+  #upkeep: Promise<void> | undefined;
 
   constructor(private readonly parts: LeaseKeeperParts) {
     this.#lastBeat = this.#now();
@@ -63,6 +63,7 @@ export class LeaseKeeper {
     this.#isStopped = true;
     this.#cancel?.();
     await this.#beating;
+    await this.#upkeep;
   }
 
   #now(): { wallMs: number; monotonicMs: number } {
@@ -78,7 +79,7 @@ export class LeaseKeeper {
   }
 
   async #beat(): Promise<void> {
-    const { clock, log, sql } = this.parts;
+    const { clock, log } = this.parts;
     const { leaseMs } = this.parts.server;
     const now = this.#now();
     // One of the two clocks stops while a machine sleeps; which one depends on the system.
@@ -94,10 +95,21 @@ export class LeaseKeeper {
     try {
       await this.#renew();
       if (clock.monotonicMs() >= this.#takesOverFrom) await this.#takeOver();
-      if (this.#beats++ % SWEEP_EVERY === 0) await sweepRunEvents(WORKER, sql, this.parts.kept);
     } catch (error) {
       log.warn({ error: errorText(error) }, 'renewing leases failed');
     }
+    const sweeps = this.#beats++ % SWEEP_EVERY === 0;
+    // these statements wait for connections and rows that others hold: the next beat does not wait for them
+    this.#upkeep ??= this.#keepUp(sweeps)
+      .catch((error: unknown) => log.warn({ error: errorText(error) }, 'cleaning up after runs failed'))
+      .finally(() => (this.#upkeep = undefined));
+  }
+
+  async #keepUp(sweeps: boolean): Promise<void> {
+    const { clock, kept, server, sql } = this.parts;
+    if (clock.monotonicMs() >= this.#takesOverFrom)
+      for (const run of await listWornOutRuns(WORKER, sql, server)) await this.#giveUp(run);
+    if (sweeps) await sweepRunEvents(WORKER, sql, kept);
   }
 
   async #renew(): Promise<void> {
@@ -115,8 +127,8 @@ export class LeaseKeeper {
         execution.stop({ kind: 'lost', error: new FencedError(run.runId, run.attempt) });
         continue;
       }
-      worker.renewed(run, askedAtMs);
-      if (found.cancel) execution.stop({ kind: 'cancelled', action: found.cancel });
+      if (found.isRenewed) worker.renewed(run, askedAtMs);
+      if (found.cancel) execution.stop({ kind: 'cancelled', ...found.cancel });
       const watchers = found.watchers.filter((watcher) => watcher !== server.serverId);
       if (watchers.length > 0) worker.relay(run.runId, watchers);
     }
@@ -130,7 +142,6 @@ export class LeaseKeeper {
         log.info({ ...runLogFields(run), attempt: run.attempt }, 'took over a run of a silent server');
         worker.begin(run);
       }
-    for (const run of await listWornOutRuns(WORKER, renewals, server)) await this.#giveUp(run);
   }
 
   async #giveUp(run: ClaimedRun): Promise<void> {

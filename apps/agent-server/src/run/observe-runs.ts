@@ -1,10 +1,9 @@
 import { metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { Outcome } from '../protocol/execution.js';
-import { countTraceErasures } from '../store/erasure/trace-erasures.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { countQueuedRuns } from '../store/run/run-load.js';
-import type { ServerIdentity } from '../store/server-identity.js';
+import { countTraceErasures } from '../store/statement/trace-erasures.js';
+import type { ClaimedRun, ServerIdentity } from '../store/row/claimed-run.js';
+import { countQueuedRuns } from '../store/statement/runs.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunLogs } from './run-logs.js';

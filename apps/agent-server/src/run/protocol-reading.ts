@@ -1,15 +1,14 @@
 import { isJsonObject, parseShort } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { LoggedEvent } from '../log/logged-event.js';
-import type { Position } from '../log/position.js';
+import type { LoggedEvent, Position } from '../log/logged-event.js';
 import type { RunStatus } from '../store/row/run-row.js';
-import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/run/runs.js';
+import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/statement/runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { addressOf, type EventAddress } from '../stream/thread-protocol.js';
 import type { RunOutputs } from './run-outputs.js';
-import { type ThreadRunPage, ThreadWalk } from './thread-walk.js';
+import { type ThreadRunPage, ThreadWalk } from './thread-reading.js';
 import type { ThreadWatch } from './thread-watch.js';
 
 /** Progress of a part of a graph, in the words of the thread stream protocol. */

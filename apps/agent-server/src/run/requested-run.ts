@@ -1,8 +1,31 @@
+import { randomFillSync } from 'node:crypto';
 import { z } from 'zod';
 import { type FieldProblem, PublicError } from '#lib/errors';
-import { isJsonObject } from '#lib/json';
-import { documentSize, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_VALUES } from '../store/document-bytes.js';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { documentSize, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_VALUES } from '../store/json-text.js';
 import { STREAM_MODE_NAMES } from '../stream/stream-modes.js';
+import type { WireAssistant } from '../store/row/assistant-row.js';
+import type { StoredRun } from '../store/row/run-row.js';
+
+const UUID_BYTES = 16;
+
+/** Random bytes are drawn for many ids at once: a call for the few bytes of one takes longer than all the rest. */
+const pool = Buffer.allocUnsafeSlow(256 * UUID_BYTES);
+let taken = pool.length;
+
+/** A uuid that sorts by its time of making (version 7), as the tracing SDK wants run ids. */
+export function uuid7(now: Date): string {
+  if (taken === pool.length) {
+    randomFillSync(pool);
+    taken = 0;
+  }
+  const bytes = pool.subarray(taken, (taken += UUID_BYTES));
+  bytes.writeUIntBE(now.getTime(), 0, 6);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
 
 /** Text that may go into the database as it is. */
 export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL character');
@@ -128,7 +151,7 @@ export const runConfig = z.looseObject({
 });
 
 /** It may name the checkpoint to begin from, too: one that is too long would be dropped silently. */
-const configOfRun = runConfig.superRefine(({ configurable }, context) => {
+const requestedConfig = runConfig.superRefine(({ configurable }, context) => {
   for (const { code, message, path } of checkpointShape.safeParse(configurable ?? {}).error?.issues ?? [])
     if (code === 'too_big') context.addIssue({ code: 'custom', message, path: ['configurable', ...path] });
 });
@@ -138,7 +161,7 @@ export const requestedRun = z.object({
   assistant_id: z.string().min(1),
   input,
   command: command.nullish(),
-  config: configOfRun.nullish(),
+  config: requestedConfig.nullish(),
   context: record.nullish(),
   metadata: document.nullish(),
   stream_mode: modes.nullish(),
@@ -178,4 +201,110 @@ export function parseOwnRun(body: unknown): RequestedRun {
 /** @throws PublicError `invalid` */
 export function parseRequestedRun(body: unknown): RequestedRun {
   return parseBody(requestedRun, body);
+}
+
+type Config = NonNullable<RequestedRun['config']>;
+
+/** Configuration that an assistant gives its runs; invalid parts, in rows of older servers, are left out. */
+function ownConfig({ config }: WireAssistant): Config {
+  for (const given of [config, { configurable: config['configurable'] }]) {
+    const parsed = runConfig.safeParse(given);
+    if (parsed.success) return parsed.data;
+  }
+  return {};
+}
+
+/**
+ * The configuration of a run: its own over its assistant's, name by name; `configurable` and `metadata` are merged.
+ * @param maxRecursionLimit of the deployment
+ * @throws PublicError `invalid` for a `recursion_limit` above it
+ */
+export function configOfRun(
+  { config }: Pick<RequestedRun, 'config'>,
+  assistant: WireAssistant,
+  maxRecursionLimit: number,
+): Config {
+  const own = ownConfig(assistant);
+  const limit = config?.recursion_limit ?? own.recursion_limit;
+  requireDepth(limit, maxRecursionLimit);
+  const [tags, runName] = [config?.tags ?? own.tags, config?.run_name ?? own.run_name];
+  const configurable = { ...own.configurable, ...config?.configurable };
+  const metadata = { ...own.metadata, ...config?.metadata };
+  return {
+    ...config,
+    ...(tags ? { tags } : {}),
+    ...(limit ? { recursion_limit: limit } : {}),
+    ...(runName ? { run_name: runName } : {}),
+    ...(Object.keys(configurable).length > 0 ? { configurable } : {}),
+    ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
+  };
+}
+
+/** @throws PublicError `invalid` */
+export function requireDepth(asked: number | null | undefined, most: number): void {
+  if ((asked ?? 1) <= most) return;
+  const msg = `must not be above ${most}; MAX_RECURSION_LIMIT of the deployment sets that`;
+  const problem = { loc: ['body', 'config', 'recursion_limit'], msg, type: 'too_big' };
+  throw new PublicError('invalid', `recursion_limit ${msg}`, [problem]);
+}
+
+type Kwargs = StoredRun['kwargs'];
+
+/** Fields that the server adds to a request. */
+export interface Submitter {
+  readonly assistant: WireAssistant;
+  /** Merged with that of the assistant. */
+  readonly config: NonNullable<Kwargs['config']>;
+  /** Headers and the caller, as graphs see them in `configurable`. */
+  readonly caller: JsonObject;
+  /** Admitted. */
+  readonly webhook: string | undefined;
+  /** The request reads the output. */
+  readonly isStreamed: boolean;
+  /** Set for runs whose readers read the thread. */
+  readonly protocol?: Kwargs['protocol'];
+}
+
+/** The checkpoint to begin from, in any of its three places. */
+function checkpointOf({ checkpoint, checkpoint_id, config }: RequestedRun): Kwargs['checkpoint'] {
+  if (checkpoint_id) return { ...checkpoint, checkpoint_id };
+  if (checkpoint?.checkpoint_id) return checkpoint;
+  const configured = checkpointShape.safeParse(config?.configurable ?? {});
+  return configured.data?.checkpoint_id ? configured.data : undefined;
+}
+
+function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs['context'] {
+  return Object.keys(assistant.context).length === 0 ? context : { ...assistant.context, ...context };
+}
+
+/** The part of a run that its attempts need: the request over the assistant's configuration. */
+export function kwargsOf(
+  request: RequestedRun,
+  { assistant, config, caller, webhook, isStreamed, protocol }: Submitter,
+): Kwargs {
+  const modes = request.stream_mode ?? [];
+  return {
+    input: request.input,
+    command: request.command,
+    ...(request.config || Object.keys(config).length > 0 ? { config } : {}),
+    context: contextOf(request, assistant),
+    stream_mode: modes.length > 0 ? modes : ['values'],
+    subgraphs: request.stream_subgraphs ?? false,
+    ...(isStreamed ? { streamed: true } : {}),
+    resumable: request.stream_resumable ?? false,
+    ...(protocol === undefined ? {} : { protocol }),
+    interrupt_before: request.interrupt_before,
+    interrupt_after: request.interrupt_after,
+    checkpoint: checkpointOf(request),
+    durability: request.durability ?? formerDurability(request.checkpoint_during),
+    ...(request.feedback_keys?.length ? { feedback_keys: request.feedback_keys } : {}),
+    ...(webhook === undefined ? {} : { webhook }),
+    caller,
+  };
+}
+
+/** Durability that LangGraph derives from the former option. */
+function formerDurability(checkpointDuring: boolean | null | undefined): 'async' | 'exit' | undefined {
+  if (typeof checkpointDuring !== 'boolean') return undefined;
+  return checkpointDuring ? 'async' : 'exit';
 }

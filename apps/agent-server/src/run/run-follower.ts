@@ -2,11 +2,18 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { RunResult } from '../log/event-log.js';
-import { BEGINNING, earlier, isAfter, isNext, type Position } from '../log/position.js';
-import { findLastEvent, readRunEvents, watchRun } from '../store/event/run-events.js';
-import { END, type StoredEvent } from '../store/row/run-event-row.js';
-import { listRunStates, type RunState } from '../store/run/runs.js';
-import type { ServerIdentity } from '../store/server-identity.js';
+import {
+  BEGINNING,
+  earlier,
+  isAfter,
+  isNext,
+  type Position,
+  END,
+  type StoredEvent,
+} from '../log/logged-event.js';
+import { findLastEvent, readRunEvents, watchRun } from '../store/statement/run-events.js';
+import { listRunStates, type RunState } from '../store/statement/runs.js';
+import type { ServerIdentity } from '../store/row/claimed-run.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunLog, RunLogs } from './run-logs.js';

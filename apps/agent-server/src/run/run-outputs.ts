@@ -1,9 +1,9 @@
 import { errorText } from '#lib/errors';
 import type { RunResult } from '../log/event-log.js';
 import type { ReadFrom } from '../log/log-cursor.js';
-import { BEGINNING } from '../log/position.js';
-import { markStreamed } from '../store/event/run-events.js';
-import type { RunHead } from '../store/run/runs.js';
+import { BEGINNING } from '../log/logged-event.js';
+import { markStreamed } from '../store/statement/run-events.js';
+import type { RunHead } from '../store/statement/runs.js';
 import type { Scope } from '../store/scope.js';
 import { WORKER } from '../store/worker-scope.js';
 import { getRunHead, runResult } from './run-result.js';

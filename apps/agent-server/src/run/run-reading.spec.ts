@@ -3,7 +3,7 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { waitFor } from '#lib/testing';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
-import { appendRunEvents } from '../store/event/run-events.js';
+import { appendRunEvents } from '../store/statement/run-events.js';
 import { WORKER } from '../store/worker-scope.js';
 import { RunLogs } from './run-logs.js';
 import { RunReading } from './run-reading.js';

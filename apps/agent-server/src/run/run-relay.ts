@@ -1,13 +1,11 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import { UNKNOWN_SERVER, type LiveOutput } from '../fan-out/live-output.js';
+import { UNKNOWN_SERVER, type LiveOutput } from '../log/live-output.js';
 import { Batch } from '../store/batch.js';
-import { appendRunEvents, notifyPosition } from '../store/event/run-events.js';
-import { END, type RelayedEvent } from '../store/row/run-event-row.js';
+import { appendRunEvents, notifyPosition } from '../store/statement/run-events.js';
+import { END, type RelayedEvent, type LoggedEvent, BEGINNING, type Position } from '../log/logged-event.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
-import type { LoggedEvent } from '../log/logged-event.js';
-import { BEGINNING, type Position } from '../log/position.js';
 import type { RunLog } from './run-logs.js';
 
 const MAX_EVENTS = 500;

@@ -1,10 +1,10 @@
 import { PublicError } from '#lib/errors';
 import type { RunResult } from '../log/event-log.js';
 import type { RunError } from '../store/row/run-row.js';
-import { findRunHead, type RunHead } from '../store/run/runs.js';
+import { findRunHead, type RunHead } from '../store/statement/runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findSmallValues } from '../store/thread/threads.js';
+import { findSmallValues } from '../store/statement/threads.js';
 
 export function runNotFound(runId: string): PublicError {
   return new PublicError('not_found', `Run ${runId} not found`);

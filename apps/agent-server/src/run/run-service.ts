@@ -2,34 +2,38 @@ import { PublicError } from '#lib/errors';
 import { inTurns, isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
-import { requireRunMetadata } from '../store/document-bytes.js';
-import { type ClaimedRun, RunInput } from '../store/row/claimed-run.js';
-import type { QueuedRun, Queueing } from '../store/row/submission.js';
-import { RUN_FIELDS, runText, shownKwargs, type CancelAction, type WireRun } from '../store/row/run-row.js';
-import type { StoredRun } from '../store/row/stored-run.js';
-import { cancelRun } from '../store/run/finish-run.js';
-import { findObstacle, type RunLimits } from '../store/run/claim-runs.js';
-import { findRun, type RunHead } from '../store/run/runs.js';
-import { withMembers } from '../wire/chosen-members.js';
-import { requireAdmitted } from '../store/metadata/require-admitted.js';
-import { findThreadHead } from '../store/thread/threads.js';
-import { findWebhook } from '../store/webhook/webhooks.js';
-import { submitRun } from '../store/run/submit-run.js';
+import { requireRunMetadata } from '../store/json-text.js';
+import { type ClaimedRun, RunInput, type ServerIdentity } from '../store/row/claimed-run.js';
+import {
+  type QueuedRun,
+  type Queueing,
+  RUN_FIELDS,
+  runText,
+  shownKwargs,
+  type CancelAction,
+  type WireRun,
+  type StoredRun,
+} from '../store/row/run-row.js';
+import { cancelRun } from '../store/statement/finish-run.js';
+import { findObstacle, type RunLimits } from '../store/statement/claim-runs.js';
+import { findRun, type RunHead } from '../store/statement/runs.js';
+import { withMembers } from '../wire/wire-value.js';
+import { requireAdmitted } from '../store/statement/change-thread.js';
+import { findThreadHead } from '../store/statement/threads.js';
+import { findWebhook } from '../store/statement/webhooks.js';
+import { submitRun } from '../store/statement/submit-run.js';
 import { leftOf, type Scope } from '../store/scope.js';
-import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
-import { configOfRun, kwargsOf, type Submitter } from './kwargs-of.js';
+import { configOfRun, kwargsOf, type Submitter, type RequestedRun, uuid7 } from './requested-run.js';
 import { getRunHead, runNotFound } from './run-result.js';
-import type { RequestedRun } from './requested-run.js';
 import { CANCELLED } from '../protocol/execution.js';
 import type { RunFollower } from './run-follower.js';
 import type { RunLogs } from './run-logs.js';
 import type { RunOutputs } from './run-outputs.js';
+import type { RunPriorities } from './run-priorities.js';
 import type { RunReader } from './run-reading.js';
-import type { TemporaryRuns } from './temporary-runs.js';
-import type { ThreadRuns } from './thread-runs.js';
+import type { TemporaryRuns, ThreadRuns } from './thread-runs.js';
 import type { ThreadWatch } from './thread-watch.js';
-import { uuid7 } from './uuid7.js';
 import type { WebhookPolicy } from '../webhook/webhook-policy.js';
 import type { Worker } from './worker.js';
 
@@ -86,6 +90,8 @@ export interface RunServiceParts {
   readonly webhooks: WebhookPolicy;
   readonly maxRecursionLimit: number;
   readonly limits: RunLimits;
+  /** Undefined when the agent ranks no runs. */
+  readonly priorities: RunPriorities | undefined;
   readonly clock: Clock;
 }
 
@@ -108,8 +114,9 @@ export class RunService {
     const output = { isStreamed: reader?.kind === 'output', protocol };
     const found = await this.#findFor(asker, request);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
-    const run = this.#storedRun(asker, request, { ...output, ...found, webhook });
-    const newThread = await this.#newThread(asker, request, run);
+    const asked = this.#storedRun(asker, request, { ...output, ...found, webhook });
+    const newThread = await this.#newThread(asker, request, asked);
+    const run = await this.#ranked(asker, asked, found, newThread);
     const queueing = this.#queueing(request, newThread, reader !== undefined);
     const stopReading = reader
       ? outputs.attach(logs.open(run.runId), reader, { kind: 'now' })
@@ -149,7 +156,8 @@ export class RunService {
       asked.map(async ({ asker, request, found }) => {
         const webhook = request.webhook ? urls.get(request.webhook) : undefined;
         const run = this.#storedRun(asker, request, { ...found, webhook, isStreamed: false });
-        return { asker, request, run, newThread: await this.#newThread(asker, request, run) };
+        const newThread = await this.#newThread(asker, request, run);
+        return { asker, request, run: await this.#ranked(asker, run, found, newThread), newThread };
       }),
     );
     const submissions = stored.map(({ asker, request, run, newThread }): Submission => ({
@@ -222,6 +230,16 @@ export class RunService {
       metadata,
       kwargs: kwargsOf(request, { ...given, caller: fields }),
     };
+  }
+
+  async #ranked(
+    { scope, threadId }: Asker,
+    run: StoredRun,
+    { assistant }: Pick<Submitter, 'assistant'>,
+    newThread: JsonObject | undefined,
+  ): Promise<StoredRun> {
+    const { priorities, sql } = this.parts;
+    return priorities?.ranked(scope, sql, { run, assistant, threadId, newThread }) ?? run;
   }
 
   /** Promises a place of the worker where the run may start at once. */
@@ -303,10 +321,17 @@ export class RunService {
 
   /**
    * Requests the end of a run; one that has ended already is left as it is.
+   * @param reason shown with the run
    * @throws PublicError `not_found`
    */
-  async cancel(scope: Scope, runId: string, threadId: string, action: CancelAction): Promise<void> {
-    const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action);
+  async cancel(
+    scope: Scope,
+    runId: string,
+    threadId: string,
+    action: CancelAction,
+    reason?: string,
+  ): Promise<void> {
+    const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action, reason);
     switch (outcome) {
       case 'no_run':
         throw runNotFound(runId);
@@ -315,7 +340,7 @@ export class RunService {
       case 'done':
         return this.#endUnbegun(runId);
       case 'asked':
-        return this.parts.worker.find(runId)?.stop({ kind: 'cancelled', action });
+        return this.parts.worker.find(runId)?.stop({ kind: 'cancelled', action, why: reason });
       default:
         outcome satisfies never;
     }
@@ -329,6 +354,9 @@ export class RunService {
     logs.end(runId, { body: JSON.stringify({ __error__: CANCELLED }) });
   }
 }
+
+/** Reason of runs that end with the clients who read them. */
+export const CLIENT_LEFT = 'The client disconnected';
 
 /** A longer input is read when its attempt begins, which may have to wait. */
 const MAX_HELD_CHARS = 1024 * 1024;
@@ -369,5 +397,6 @@ function onWire(run: StoredRun, { strategy }: Queueing, { status, createdAt }: Q
     metadata: run.metadata,
     kwargs: shownKwargs(run.kwargs),
     multitask_strategy: strategy,
+    cancel_reason: null,
   };
 }

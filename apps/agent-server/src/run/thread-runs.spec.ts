@@ -8,15 +8,13 @@ import {
   untilLocked,
 } from '../../testdata/store-fixture.js';
 import { type ClaimedRun, RunInput } from '../store/row/claimed-run.js';
-import type { QueuedRun } from '../store/row/submission.js';
-import { cancelRun } from '../store/run/finish-run.js';
-import type { CallerScope, Scope } from '../store/scope.js';
-import { sqlFilter } from '../store/sql-filter.js';
-import { createThread } from '../store/thread/change-thread.js';
+import type { QueuedRun } from '../store/row/run-row.js';
+import { cancelRun } from '../store/statement/finish-run.js';
+import { type CallerScope, type Scope, sqlFilter } from '../store/scope.js';
+import { createThread } from '../store/statement/change-thread.js';
 import { storedThread } from '../../testdata/stored-thread.js';
 import { WORKER } from '../store/worker-scope.js';
-import { TemporaryRuns } from './temporary-runs.js';
-import { ThreadRuns } from './thread-runs.js';
+import { TemporaryRuns, ThreadRuns } from './thread-runs.js';
 
 const store = storeFixture();
 const SERVER = serverOf('one');

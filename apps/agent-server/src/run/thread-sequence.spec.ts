@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isAfter, type Position } from '../log/position.js';
+import { isAfter, type Position } from '../log/logged-event.js';
 import { lastSequenceOf, placeOf, positionOf, sequenceOf } from './protocol-reading.js';
 
 const event = fc.record({

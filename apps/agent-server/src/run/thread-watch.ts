@@ -1,8 +1,8 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { listNewestPlaces } from '../store/run/runs.js';
-import { notifyThreads } from '../store/event/run-events.js';
+import { listNewestPlaces } from '../store/statement/runs.js';
+import { notifyThreads } from '../store/statement/run-events.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 

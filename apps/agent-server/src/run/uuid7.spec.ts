@@ -1,4 +1,4 @@
-import { uuid7 } from './uuid7.js';
+import { uuid7 } from './requested-run.js';
 
 const TIME = new Date('2026-11-22T10:00:00.123Z');
 

@@ -1,7 +1,7 @@
 import { createLogger } from '#lib/telemetry';
 import { FakeClock } from '#lib/testing';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
-import { LiveOutput } from '../fan-out/live-output.js';
+import { LiveOutput } from '../log/live-output.js';
 import { RunLogs, type RunLog } from './run-logs.js';
 import { RunRelay } from './run-relay.js';
 import { WatchAnswers } from './watch-answers.js';

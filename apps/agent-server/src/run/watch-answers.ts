@@ -1,5 +1,5 @@
 import type { Clock } from '#lib/time';
-import { BEGINNING, isAfter, type Position } from '../log/position.js';
+import { BEGINNING, isAfter, type Position } from '../log/logged-event.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 

@@ -1,30 +1,97 @@
+import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
 import { type Logger, outsideScope, withLogFields } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
-import { BEGINNING } from '../log/position.js';
-import { persevere } from '../store/persevere.js';
-import type { Acceptance, ClaimedRun, WorkedRun } from '../store/row/claimed-run.js';
+import type { Execution, Outcome, OutputSink } from '../protocol/execution.js';
+import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
+import type { RunLog, RunLogs } from './run-logs.js';
+import type { RunRelay } from './run-relay.js';
+import { BEGINNING } from '../log/logged-event.js';
+import { persevere } from '../store/batch.js';
 import {
-  claimLimitedRuns,
+  type Acceptance,
+  type ClaimedRun,
+  type WorkedRun,
+  serverLost,
+  type ServerIdentity,
+} from '../store/row/claimed-run.js';
+import {
   claimRuns,
   handBackRuns,
   readInput,
   retryRun,
   type RunLimits,
-} from '../store/run/claim-runs.js';
-import { serverLost } from '../store/row/server-lost.js';
-import type { ServerIdentity } from '../store/server-identity.js';
+} from '../store/statement/claim-runs.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { FeedbackAddresses } from './feedback-addresses.js';
 import { observedAttempt } from './observe-runs.js';
 import { runLogFields } from '../wire/run-log-fields.js';
-import type { Execution, Outcome, OutputSink } from '../protocol/execution.js';
-import { RunAtWork } from './run-at-work.js';
-import type { RunLog, RunLogs } from './run-logs.js';
-import type { RunRelay } from './run-relay.js';
-import type { TemporaryRuns } from './temporary-runs.js';
-import type { ThreadRuns } from './thread-runs.js';
+import type { TemporaryRuns, ThreadRuns } from './thread-runs.js';
+
+/** Bytes of output that wait until the run is known to be ours; above it the graph waits too. */
+const MAX_HELD = 1024 * 1024;
+
+export interface RunAtWorkParts {
+  readonly execution: Execution;
+  readonly done: Promise<void>;
+  readonly log: RunLog;
+  readonly isRelayed: boolean;
+  readonly relay: Pick<RunRelay, 'append'>;
+  readonly leaseMs: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/**
+ * A run that is performed here, with the output for its readers. They see its output while no other server
+ * can have taken the run over; beyond that it is held until the run is known to be ours still.
+ */
+class RunAtWork {
+  readonly execution: Execution;
+  readonly done: Promise<void>;
+  readonly log: RunLog;
+  /** Start on the monotonic clock. */
+  readonly begunAtMs: number;
+  isRelayed: boolean;
+  /** Time until which no other server can have taken the run over, on the monotonic clock. */
+  #ownUntilMs: number;
+  #held: (RunEvent | EncodedEvent)[] = [];
+  #heldLength = 0;
+
+  constructor(private readonly parts: RunAtWorkParts) {
+    this.execution = parts.execution;
+    this.done = parts.done;
+    this.log = parts.log;
+    this.isRelayed = parts.isRelayed;
+    this.begunAtMs = parts.clock.monotonicMs();
+    this.#ownUntilMs = this.begunAtMs + parts.leaseMs;
+  }
+
+  emit(event: RunEvent | EncodedEvent): void {
+    if (this.parts.clock.monotonicMs() > this.#ownUntilMs) this.#hold(event);
+    else this.#show(event);
+  }
+
+  /** The run is still ours, as was asked at `askedAtMs`. */
+  renewed(askedAtMs: number): void {
+    this.#ownUntilMs = askedAtMs + this.parts.leaseMs;
+    for (const event of this.#held.splice(0)) this.#show(event);
+    this.#heldLength = 0;
+    this.execution.hold(false);
+  }
+
+  /** Holds an event. A graph that continues meanwhile waits rather than fill this process. */
+  #hold(event: RunEvent | EncodedEvent): void {
+    // received bytes are a view of the read buffer
+    this.#held.push(typeof event.data === 'string' ? event : { ...event, data: Buffer.from(event.data) });
+    this.#heldLength += event.data.length;
+    if (this.#heldLength > MAX_HELD) this.execution.hold(true);
+  }
+
+  #show(event: RunEvent | EncodedEvent): void {
+    const logged = this.log.events.append(event);
+    if (this.isRelayed && logged) void this.parts.relay.append(this.log.runId, logged);
+  }
+}
 
 /** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
@@ -209,9 +276,7 @@ export class Worker {
     this.#reserved += places;
     try {
       const { sql, server, limits } = this.parts;
-      return this.#hasLimits
-        ? await claimLimitedRuns(WORKER, sql, server, places, limits)
-        : await claimRuns(WORKER, sql, server, places);
+      return await claimRuns(WORKER, sql, server, places, limits);
     } finally {
       this.#reserved -= places;
     }

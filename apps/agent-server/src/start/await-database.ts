@@ -8,7 +8,9 @@ import type { SecretWords } from '../wire/secret-words.js';
 
 /** State in which a server takes work: not before its start is complete, and not once it drains. */
 export class Readiness {
-  #starting: NotReady | undefined = { detail: 'starting' };
+  #isStarting = true;
+  #waiting: NotReady | undefined;
+  #describeLoad = (): string => '';
   #isDraining = false;
   #isClosing = false;
 
@@ -25,12 +27,22 @@ export class Readiness {
     return this.#isClosing ? { detail: 'the server is stopping; retry' } : this.#starting;
   }
 
-  waits(why: NotReady): void {
-    this.#starting = why;
+  get #starting(): NotReady | undefined {
+    return this.#isStarting ? (this.#waiting ?? { detail: this.#describeLoad() || 'starting' }) : undefined;
+  }
+
+  /** @param describe progress of the load, asked at each request; empty when there is nothing to say */
+  loads(describe: () => string): void {
+    this.#describeLoad = describe;
+  }
+
+  /** @param why undefined: what the start waited for is there */
+  waits(why: NotReady | undefined): void {
+    this.#waiting = why;
   }
 
   started(): void {
-    this.#starting = undefined;
+    this.#isStarting = false;
   }
 
   drain(): void {
@@ -87,6 +99,7 @@ export async function awaitDatabase(wait: DatabaseWait, step: () => Promise<void
     // this patience also ends for a step in flight
     const tries = retryWhileUnavailable({ clock, patienceMs: Infinity, report, signal: over.signal }, step);
     await Promise.race([tries, ended.promise]);
+    readiness.waits(undefined);
   } catch (error) {
     if (error instanceof WaitingError) throw error;
     throw new Error(`preparing the ${name} failed`, { cause: error });

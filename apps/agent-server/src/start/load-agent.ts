@@ -1,28 +1,71 @@
+import { z } from 'zod';
 import { createServer } from 'node:http';
+import { errorText, TerminalError } from '#lib/errors';
+import { isJsonObject, parseShort } from '#lib/json';
+import { REASON } from '#lib/resources';
 import { adoptEnvironment, inheritedEnvironment } from '#lib/config';
-import { TerminalError } from '#lib/errors';
+import { encryptionRefusal } from '#lib/graph-configuration';
 import { claimAddress } from '#lib/held-sockets';
 import { formatNotReady } from '#lib/lifecycle';
-import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { signingSecretsOf } from '#lib/outbound';
 import type { GraphDefault } from '../assistant/assistants.js';
+import { document, runConfig } from '../run/requested-run.js';
 import type { AppFront } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { HandlerProcess } from '../authorization/handler-process.js';
 import type { ServerConfig } from '../config.js';
-import { redisSecrets } from '../fan-out/redis-places.js';
+import { redisSecrets } from '../log/redis-channel.js';
 import { type GraphFolder, readGraphFolder } from '../graph/graph-folder.js';
-import type { SpareHost } from '../hosting/child.js';
+import { type SpareHost, nodeHost, pythonHost } from '../hosting/child.js';
 import { GraphHosts } from '../hosting/graph-hosts.js';
-import { nodeHost, pythonHost } from '../hosting/host-program.js';
 import type { StateKeeper } from '../hosting/state-keeper.js';
 import type { LoadOrder } from '../protocol/messages.js';
 import type { UiAssets } from '../ui/ui-assets.js';
 import { SecretWords } from '../wire/secret-words.js';
-import { GRAPH_DEFAULTS, parseGraphDefaults } from './graph-defaults.js';
 import type { ParentReports } from './parent-reports.js';
+
+/** Variable with the defaults of graphs: JSON of `{GRAPH: {configurable, tags, recursion_limit, …, context}}`. */
+const GRAPH_DEFAULTS = 'LANGGRAPH_CONFIG';
+
+/** Longest text of the variable; no system gives a process a longer one. */
+const MAX_CHARS = 128 * 1024;
+
+const shape = document.pipe(runConfig.extend({ context: document.optional() }));
+
+function failed(message: string): TerminalError {
+  return new TerminalError(REASON.graphLoadFailed, `${GRAPH_DEFAULTS}: ${message}`);
+}
+
+function parseDefault(graphId: string, given: unknown): GraphDefault {
+  const parsed = shape.safeParse(given);
+  if (!parsed.success)
+    throw failed(`graph "${graphId}": ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+  const { context = {}, ...config } = parsed.data;
+  return { config, context };
+}
+
+/**
+ * @param text of the variable; undefined: no graph has defaults
+ * @throws TerminalError `GraphLoadFailed` for what is no such JSON, or names a graph that the agent does not have
+ */
+function parseGraphDefaults(
+  text: string | undefined,
+  graphIds: ReadonlySet<string>,
+): ReadonlyMap<string, GraphDefault> {
+  if (text === undefined || text === '') return new Map();
+  let given: unknown;
+  try {
+    given = parseShort(text, MAX_CHARS);
+  } catch (error) {
+    throw failed(`it is not JSON: ${errorText(error)}`);
+  }
+  if (!isJsonObject(given)) throw failed('it must be an object with graphs as names');
+  const unknown = Object.keys(given).filter((graphId) => !graphIds.has(graphId));
+  if (unknown.length > 0) throw failed(`the agent has no graph ${unknown.join(', ')}`);
+  return new Map(Object.entries(given).map(([graphId, one]) => [graphId, parseDefault(graphId, one)]));
+}
 
 /**
  * Answers every request with 503 and the progress of the start, until the routes can answer: graphs are code
@@ -71,7 +114,7 @@ export interface AgentLoading {
   readonly keeper: PromiseWithResolvers<StateKeeper>;
 }
 
-/** Parts that an agent's folder brings. */
+/** Parts that an agent's folder brings, while its graphs still load. */
 export interface LoadedAgent {
   readonly agent: GraphFolder;
   readonly graphs: ReadonlySet<string>;
@@ -81,6 +124,10 @@ export interface LoadedAgent {
   readonly handlers: HandlerProcess | undefined;
   readonly ui: UiAssets;
   readonly authorization: Authorization | undefined;
+  /** Resolves once graphs and app are loaded; rejects with `GraphLoadFailed`, and their processes have ended then. */
+  readonly ready: Promise<void>;
+  /** Progress of the load; empty when nothing loads. */
+  readonly describeLoad: () => string;
 }
 
 /**
@@ -122,6 +169,8 @@ async function loadAgent(
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // settings of the deployment come first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
+  const refusal = encryptionRefusal(inheritedEnvironment(['LANGGRAPH_AES_KEY', 'LANGGRAPH_AES_LEGACY_KEY']));
+  if (refusal !== undefined) throw new TerminalError(REASON.graphLoadFailed, refusal);
   const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
   const defaults = parseGraphDefaults(inheritedEnvironment([GRAPH_DEFAULTS])[GRAPH_DEFAULTS], graphs);
   const order: LoadOrder = {
@@ -132,6 +181,7 @@ async function loadAgent(
     logLevel: config.logLevel,
     secrets: secretWords(config),
     store: agent.store,
+    priority: agent.priority,
     maxTextBytes: config.eventMegabytes * 2 ** 20,
     modules: agent.modules,
     importFolders: [],
@@ -155,14 +205,20 @@ async function loadAgent(
   onBegun();
   const app = config.role === 'queue' ? undefined : await openApp(agent, order, options, ownUrl);
   const handlers = await openHandlers(agent, order, options, ownUrl);
-  let authorization: Authorization | undefined;
-  let ui: UiAssets;
-  const close = await openLoadingDoor(config, () =>
+  const stop = async (error: unknown): Promise<never> => {
+    await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
+    throw error;
+  };
+  const ready = Promise.all([hosts.load(), app?.load()]).then(() => undefined, stop);
+  ready.catch(() => undefined); // the server waits for it once it listens
+  const describeLoad = (): string =>
     [hosts, app, handlers]
       .map((one) => one?.describeLoad())
       .filter((one) => one !== undefined)
-      .join('; '),
-  );
+      .join('; ');
+  let authorization: Authorization | undefined;
+  let ui: UiAssets;
+  const close = await openLoadingDoor(config, describeLoad);
   try {
     const { auth } = agent;
     if (auth) {
@@ -173,14 +229,13 @@ async function loadAgent(
     const onSources = (files: readonly string[]): void => reports.sources(files);
     const { UiAssets } = await import('../ui/ui-assets.js');
     // not before the handlers, which are compiled in this process as well
-    [ui] = await Promise.all([UiAssets.load(uiFolder, onSources), hosts.load(), app?.load()]);
+    ui = await UiAssets.load(uiFolder, onSources);
   } catch (error) {
-    await Promise.all([hosts.stop(), app?.stop(), handlers?.stop()]);
-    throw error;
+    return await stop(error);
   } finally {
     await close();
   }
-  return { agent, graphs, defaults, hosts, app, handlers, ui, authorization };
+  return { agent, graphs, defaults, hosts, app, handlers, ui, authorization, ready, describeLoad };
 }
 
 /** Opens the process for handlers in Python; undefined for an agent without. */

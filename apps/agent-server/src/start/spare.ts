@@ -10,8 +10,8 @@ import {
   type SpareLaunch,
 } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import { endOfChild, type SpareHost, type StartedChild } from '../hosting/child.js';
-import { NODE_PROGRAM } from '../hosting/host-program.js';
+import { useOnce } from './use-once.js';
+import { endOfChild, type SpareHost, type StartedChild, NODE_PROGRAM } from '../hosting/child.js';
 
 /** Descriptor of the channel that closes when the node dies. */
 const NODE_FD = 3;
@@ -30,7 +30,7 @@ export async function becomeAgentServer(
   const host = new WaitingHost();
   await becomeLaunched({
     warm: async () => {
-      await Promise.all([load(), host.ready]);
+      await Promise.all([load(), useOnce(), host.ready]);
     },
     before: (launch) => host.launch(launch),
   });

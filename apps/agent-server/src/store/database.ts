@@ -1,8 +1,8 @@
-import { boundedDocuments, migrate, openPool, type Pool } from '#lib/postgres';
+import { boundedDocuments, migrate, openPool, type Pool, REQUEST_ANSWER_MS } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { MIGRATIONS } from './migrations.js';
-import { CHECKPOINTER_TABLES, SCHEMA } from './schema/checkpointer-tables.js';
+import { MIGRATIONS } from './schema/migrations.js';
+import { CHECKPOINTER_TABLES, SCHEMA } from './schema/later-tables.js';
 import { Sql } from './sql.js';
 
 /** Any constant: only servers of one deployment share a database. */
@@ -19,6 +19,8 @@ export interface DatabaseOptions {
    * Length above which documents are selected as text; undefined in graph hosts, which parse what they read.
    */
   readonly maxParsedChars?: number;
+  /** True in servers: requests wait for it, which are not to hang with the database. */
+  readonly servesRequests?: boolean;
   /** Milliseconds of a caller's search; 5 s by default. */
   readonly scanLimitMs?: number;
   readonly clock: Clock;
@@ -37,11 +39,12 @@ export class Database {
   readonly #renewalPool: Pool;
 
   constructor(options: DatabaseOptions) {
-    const { uri, poolSize, maxParsedChars, scanLimitMs, log } = options;
+    const { uri, poolSize, maxParsedChars, scanLimitMs, servesRequests, log } = options;
     const types = maxParsedChars === undefined ? {} : { types: boundedDocuments(maxParsedChars) };
     const common = { uri, log, applicationName: 'agent-server', ...types };
     this.#options = options;
-    this.#pool = openPool({ ...common, maxConnections: poolSize, idleTimeoutMs: IDLE_MS });
+    const answerMs = servesRequests ? REQUEST_ANSWER_MS : undefined;
+    this.#pool = openPool({ ...common, maxConnections: poolSize, idleTimeoutMs: IDLE_MS, answerMs });
     this.#renewalPool = openPool({ ...common, maxConnections: 1, idleTimeoutMs: 0 });
     this.sql = new Sql(this.#pool, scanLimitMs === undefined ? {} : { scanLimitMs });
     this.renewals = new Sql(this.#renewalPool);
@@ -60,6 +63,11 @@ export class Database {
       clock,
       log,
     });
+  }
+
+  /** Rejects while the database answers nothing. */
+  async ask(): Promise<void> {
+    await this.#pool.query('select 1');
   }
 
   async close(): Promise<void> {

@@ -5,18 +5,15 @@ import { systemClock } from '#lib/time';
 import { CRON_LIMITS, cronWith, rowsOf } from '../../testdata/owned-rows.js';
 import { ABSENT, SCOPE_STATEMENTS } from '../../testdata/scope-statements.js';
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../testdata/store-fixture.js';
-import { TemporaryRuns } from '../run/temporary-runs.js';
-import { createAssistant, findAssistant, patchAssistant, removeAssistant } from './assistant/assistants.js';
+import { TemporaryRuns } from '../run/thread-runs.js';
+import { createAssistant, findAssistant, patchAssistant, removeAssistant } from './statement/assistants.js';
 import { ThreadSaver } from './checkpoint/thread-saver.js';
-import { createCron } from './cron/crons.js';
-import { requireAdmitted } from './metadata/require-admitted.js';
-import { submitRun } from './run/submit-run.js';
-import type { CallerScope, Scope } from './scope.js';
-import { EVERY_ROW, sqlFilter } from './sql-filter.js';
-import { getItem, putItem } from './item/items.js';
-import { createThread, patchThread } from './thread/change-thread.js';
+import { createCron } from './statement/crons.js';
+import { requireAdmitted, createThread, patchThread, ThreadWriter } from './statement/change-thread.js';
+import { submitRun } from './statement/submit-run.js';
+import { type CallerScope, type Scope, EVERY_ROW, sqlFilter } from './scope.js';
+import { getItem, putItem } from './statement/items.js';
 import { storedThread } from '../../testdata/stored-thread.js';
-import { ThreadWriter } from './thread/thread-writer.js';
 import { WORKER } from './worker-scope.js';
 
 const store = storeFixture();
@@ -36,6 +33,7 @@ async function everyRow(): Promise<unknown> {
     'store_items',
     'store_vectors',
     'webhooks',
+    'task_pushes',
     'thread_ttls',
     'trace_erasures',
     'crons',
@@ -68,7 +66,6 @@ const MAKING_STATEMENTS = [
   'createCron',
   'createAssistant',
   'createThread',
-  'createThreads',
   'putItem',
   'submitTemporaryRuns',
   'requireAdmitted',
@@ -79,9 +76,9 @@ const WORKER_STATEMENTS = [
   'appendRunEvents',
   'claimCron',
   'claimExpiredThreads',
-  'claimLimitedRuns',
   'claimRuns',
   'readInput',
+  'readPush',
   'readWebhook',
   'claimTraceErasures',
   'claimWebhooks',
@@ -113,8 +110,6 @@ const WORKER_STATEMENTS = [
   'notifyPending',
   'notifyPosition',
   'notifyThreads',
-  'putCheckpoint',
-  'putStates',
   'putThreadCheckpoint',
   'putThreadWrites',
   'putWrites',
@@ -135,7 +130,7 @@ const WORKER_STATEMENTS = [
 /** Every function that a conversation with the database exports. */
 async function exportedStatements(): Promise<string[]> {
   const folders = readdirSync(import.meta.dirname, { withFileTypes: true }).filter(
-    (entry) => entry.isDirectory() && entry.name !== 'row',
+    (entry) => entry.isDirectory() && entry.name !== 'row' && entry.name !== 'schema',
   );
   const files = folders.flatMap(({ name }) =>
     readdirSync(join(import.meta.dirname, name))

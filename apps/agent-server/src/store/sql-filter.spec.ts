@@ -1,7 +1,7 @@
-import { createThread } from './thread/change-thread.js';
+import { createThread } from './statement/change-thread.js';
 import { storedThread } from '../../testdata/stored-thread.js';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
-import { sqlFilter, type MetadataFilter, type SqlFilter } from './sql-filter.js';
+import { sqlFilter, type MetadataFilter, type SqlFilter } from './scope.js';
 import { WORKER } from './worker-scope.js';
 
 const store = storeFixture();

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { NamedTurns, Turns } from './turns.js';
-import type { Scope } from './scope.js';
-import { EVERY_ROW } from './sql-filter.js';
+import { NamedTurns, Turns } from './sql.js';
+import { type Scope, EVERY_ROW } from './scope.js';
 import { WORKER } from './worker-scope.js';
 
 const of = (caller?: string): Scope => ({ kind: 'caller', filter: EVERY_ROW, caller });

@@ -1,7 +1,6 @@
 import { isJsonObject } from '#lib/json';
 import { wireJson } from '../wire/wire-value.js';
-import type { Render } from './render.js';
-import type { RunEvent } from './run-event.js';
+import type { Render, RunEvent } from './run-event.js';
 
 interface Chunk {
   readonly id?: string;

@@ -1,8 +1,7 @@
-import { checkpointOnWire } from '../wire/checkpoint-on-wire.js';
 import { isJsonObject } from '#lib/json';
-import { wireJson } from '../wire/wire-value.js';
+import { checkpointOnWire, wireJson } from '../wire/wire-value.js';
 import { growingMessageRenderer } from './growing-message-renderer.js';
-import { eventName, type LibrarySource, type Render } from './render.js';
+import { eventName, type LibrarySource, type Render } from './run-event.js';
 import { tokenRenderer } from './token-renderer.js';
 
 /** Definition of a stream mode. */

@@ -1,7 +1,6 @@
 import { isJsonObject } from '#lib/json';
 import type { SecretWords } from '../wire/secret-words.js';
-import type { LibraryChunk, LibrarySource, Render } from './render.js';
-import type { RunEvent, RunOutput } from './run-event.js';
+import type { LibraryChunk, LibrarySource, Render, RunEvent, RunOutput } from './run-event.js';
 import { definitionsOf, libraryModesOf, type StreamMode } from './stream-modes.js';
 
 /** The newest state of the outermost graph, and its interrupts. */

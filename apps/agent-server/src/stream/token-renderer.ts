@@ -1,6 +1,6 @@
 import { isJsonObject } from '#lib/json';
 import { wireJson } from '../wire/wire-value.js';
-import { eventName, type Render } from './render.js';
+import { eventName, type Render } from './run-event.js';
 
 /** The mode `messages-tuple`: each token of a model with its metadata. */
 export function tokenRenderer(): Render {

@@ -3,8 +3,8 @@ import { createLogger } from '#lib/telemetry';
 import { FakeClock } from '#lib/testing';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { Sql } from '../store/sql.js';
-import { createThread } from '../store/thread/change-thread.js';
-import { setThreadTtl } from '../store/thread/thread-ttls.js';
+import { createThread } from '../store/statement/change-thread.js';
+import { setThreadTtl } from '../store/statement/threads.js';
 import { WORKER } from '../store/worker-scope.js';
 import { ThreadSweeper } from './thread-sweeper.js';
 

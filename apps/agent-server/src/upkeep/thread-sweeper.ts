@@ -3,17 +3,17 @@ import type { ThreadTtlSettings } from '#lib/graph-configuration';
 import { postgresTrouble } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { databaseTime } from '../store/cron/due-crons.js';
-import { hasActiveRun } from '../store/run/runs.js';
+import { databaseTime } from '../store/statement/crons.js';
+import { hasActiveRun } from '../store/statement/runs.js';
 import type { Sql } from '../store/sql.js';
-import { lockThread, pruneThread, removeThread } from '../store/thread/change-thread.js';
+import { lockThread, pruneThread, removeThread } from '../store/statement/change-thread.js';
 import {
   claimExpiredThreads,
   type ExpiredThread,
   findThreadTtl,
   restThreadTtl,
   setDefaultTtl,
-} from '../store/thread/thread-ttls.js';
+} from '../store/statement/threads.js';
 import { WORKER } from '../store/worker-scope.js';
 
 const MS_PER_MINUTE = 60_000;

@@ -6,7 +6,7 @@ import {
   delayTraceErasures,
   endTraceErasures,
   type TraceErasure,
-} from '../store/erasure/trace-erasures.js';
+} from '../store/statement/trace-erasures.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 

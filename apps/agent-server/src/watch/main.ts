@@ -4,7 +4,7 @@ import { writeSync } from 'node:fs';
 import { Session, type Runtime } from 'node:inspector';
 import { workerData } from 'node:worker_threads';
 import { keepProcessAlive, systemClock } from '#lib/time';
-import { WATCH_FD } from '../protocol/descriptors.js';
+import { WATCH_FD } from '../protocol/frame.js';
 
 interface Watched {
   /** Counts up while the event loop of the host runs. */

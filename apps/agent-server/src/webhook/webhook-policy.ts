@@ -1,7 +1,18 @@
 import { PublicError } from '#lib/errors';
 import type { WebhookSettings } from '#lib/graph-configuration';
-import { type AddressGuard, hostOf, judgeHosts, parseWebhookUrl, portOf } from '#lib/outbound';
+import {
+  type AddressGuard,
+  hostOf,
+  judgeHosts,
+  parseWebhookUrl,
+  portOf,
+  answerOf,
+  CALL_TIMEOUT_MS,
+  renderFailure,
+  type WebhookAnswer,
+} from '#lib/outbound';
 import type { Clock } from '#lib/time';
+import type { AuthUser } from '../authorization/auth-user.js';
 
 /** Limit per request: each is a question to name servers, asked on behalf of another client. */
 const MAX_HOSTS = 32;
@@ -37,6 +48,11 @@ export interface WebhookPolicyParts {
 /** Policy for the addresses that runs may name as their webhooks. */
 export class WebhookPolicy {
   constructor(private readonly parts: WebhookPolicyParts) {}
+
+  /** True when the agent's author has switched webhooks off. */
+  get isDisabled(): boolean {
+    return this.parts.settings.isDisabled;
+  }
 
   /**
    * @returns the address as it will be called
@@ -106,4 +122,33 @@ export class WebhookPolicy {
 function covers(domain: string, host: string): boolean {
   const plain = host.replace(/\.$/, '');
   return domain.startsWith('*.') ? plain.endsWith(domain.slice(1)) : plain === domain.replace(/^\[|\]$/g, '');
+}
+
+/** The agent's own HTTP app. */
+export interface OwnApp {
+  /**
+   * Posts to a path of the app, and never to one of the server's own routes.
+   * @throws when the app is unavailable, breaks off or takes too long
+   */
+  post(call: OwnCall, answerMs: number): Promise<number>;
+}
+
+export interface OwnCall {
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Caller of the run, on whose behalf it is called. */
+  readonly caller: AuthUser | undefined;
+}
+
+/** Calls a path of the agent's own HTTP app once. Never rejects. */
+export async function postToOwnApp(call: OwnCall, app: OwnApp | undefined): Promise<WebhookAnswer> {
+  // a newer revision may have one, and make the call
+  if (!app) return { kind: 'refused', why: 'this revision of the agent has no http.app', isFinal: false };
+  try {
+    return answerOf(await app.post(call, CALL_TIMEOUT_MS), "the agent's HTTP app");
+  } catch (error) {
+    return { kind: 'refused', why: renderFailure(error), isFinal: false };
+  }
 }

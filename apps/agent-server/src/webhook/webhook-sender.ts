@@ -7,6 +7,7 @@ import {
   postWebhook,
   signatureHeaders,
   signingSecretsOf,
+  type WebhookAnswer,
   webhookGuard,
   webhookPauseMs,
 } from '#lib/outbound';
@@ -18,6 +19,7 @@ import type { ServerConfig } from '../config.js';
 import type { Database } from '../store/database.js';
 import { withoutCaller } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
+import { type DuePush, readPush } from '../store/statement/task-pushes.js';
 import {
   claimWebhooks,
   type DueWebhook,
@@ -28,11 +30,10 @@ import {
   type WebhookPlaces,
   type WebhookResult,
   type WebhookTexts,
-} from '../store/webhook/webhooks.js';
+} from '../store/statement/webhooks.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { type OwnApp, postToOwnApp } from './post-to-own-app.js';
-import { isOwnPath, WebhookPolicy } from './webhook-policy.js';
+import { type OwnApp, postToOwnApp, isOwnPath, WebhookPolicy } from './webhook-policy.js';
 
 /** Milliseconds between two looks without a notification. */
 const POLL_MS = 5_000;
@@ -71,6 +72,13 @@ const MAX_QUICK_HOSTS = 1_000;
 /** Time longer than a call takes: after it another server makes the call of one that died. */
 const LEASE_MS = 15_000;
 
+/** A call of a receiver of notifications about a task. */
+export interface PushCall {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 export interface WebhookSenderParts {
   readonly sql: Sql;
   readonly guard: AddressGuard;
@@ -78,6 +86,8 @@ export interface WebhookSenderParts {
   readonly app: OwnApp | undefined;
   /** True when this server makes the calls of the agent's own app; otherwise other servers have the app. */
   readonly callsApp: boolean;
+  /** Renders a call about a task as it is now; undefined for a call that is not needed any more. */
+  readonly renderPush: (push: DuePush) => Promise<PushCall | undefined>;
   readonly secrets: SecretWords;
   /** Headers of every call. */
   readonly headers: Readonly<Record<string, string>>;
@@ -91,7 +101,7 @@ export interface WebhookSenderParts {
 }
 
 /**
- * Calls the webhooks of runs that have ended. Due calls are in the database since the statement that ended
+ * Calls the webhooks of runs that have ended, and receivers of notifications about tasks. Due calls are in the database since the statement that ended
  * the run; any server may take them, and takes them again when the one that had them died: a receiver may get
  * a call twice, with the same `webhook-id`, and misses none that was accepted within the time for retries.
  */
@@ -208,7 +218,8 @@ export class WebhookSender {
     const { sql, clock, log } = this.parts;
     const texts = await this.#read(webhook);
     if (!texts) return;
-    const result = await this.#perform(webhook, texts).catch((error: unknown): WebhookResult => {
+    const made = 'run' in texts ? this.#perform(webhook, texts) : this.#push(webhook, texts);
+    const result = await made.catch((error: unknown): WebhookResult => {
       // a body that cannot be made; the end of the process would be that of all calls
       return {
         kind: 'failed',
@@ -230,35 +241,64 @@ export class WebhookSender {
   }
 
   /** Undefined when another server makes the call, at once or when the lease has run out. */
-  #read(webhook: DueWebhook): Promise<WebhookTexts | undefined> {
+  #read(webhook: DueWebhook): Promise<WebhookTexts | DuePush | undefined> {
     const { sql, log } = this.parts;
-    return readWebhook(WORKER, sql, webhook).catch((error: unknown) => {
+    const read: Promise<WebhookTexts | DuePush | undefined> = webhook.isPush
+      ? readPush(WORKER, sql, webhook)
+      : readWebhook(WORKER, sql, webhook);
+    return read.catch((error: unknown) => {
       log.warn({ run_id: webhook.runId, error: errorText(error) }, 'reading the body of a webhook failed');
       return undefined;
     });
   }
 
   async #perform(webhook: DueWebhook, texts: WebhookTexts): Promise<WebhookResult> {
-    const { app, guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
+    const { app, guard, clock } = this.parts;
     const sentAt = clock.now();
     const { body, caller } = await inTurns(told(texts, sentAt, this.parts.sends));
-    const call = {
-      headers: {
-        'user-agent': `agentplane/${PLATFORM_VERSION}`,
-        ...headers,
-        'content-type': 'application/json',
-        ...signatureHeaders({ id: webhook.runId, sentAt, body }, signingSecrets),
-      },
-      body,
-    };
+    const headers = this.#headersOf(webhook, sentAt, body, { 'content-type': 'application/json' });
     const { url } = webhook;
     const answer = isOwnPath(url)
-      ? await postToOwnApp({ ...call, path: url, caller: userOf(caller) }, app)
-      : await postWebhook({ ...call, url }, guard);
+      ? await postToOwnApp({ headers, body, path: url, caller: userOf(caller) }, app)
+      : await postWebhook({ headers, body, url }, guard);
+    return this.#resultOf(webhook, answer);
+  }
+
+  /** Calls a receiver of notifications about a task, at the address that it has now. */
+  async #push(webhook: DueWebhook, push: DuePush): Promise<WebhookResult> {
+    const { guard, clock, renderPush } = this.parts;
+    try {
+      const call = await renderPush(push);
+      if (!call) return { kind: 'delivered' };
+      const { url, body } = call;
+      const headers = this.#headersOf(webhook, clock.now(), body, call.headers);
+      return this.#resultOf(webhook, await postWebhook({ url, headers, body }, guard));
+    } catch (error) {
+      // the database may answer the next time
+      return this.#resultOf(webhook, { kind: 'refused', why: errorText(error), isFinal: false });
+    }
+  }
+
+  #headersOf(
+    { runId: id }: DueWebhook,
+    sentAt: Date,
+    body: string,
+    own: Readonly<Record<string, string>>,
+  ): Record<string, string> {
+    const { headers, signingSecrets } = this.parts;
+    return {
+      'user-agent': `agentplane/${PLATFORM_VERSION}`,
+      ...headers,
+      ...own,
+      ...signatureHeaders({ id, sentAt, body }, signingSecrets),
+    };
+  }
+
+  #resultOf({ attempt, ageMs }: DueWebhook, answer: WebhookAnswer): WebhookResult {
     if (answer.kind === 'accepted') return { kind: 'delivered' };
-    const error = secrets.hide(answer.why);
-    const pauseMs = webhookPauseMs(webhook.attempt);
-    const isOver = answer.isFinal || webhook.ageMs + pauseMs > retryMs;
+    const error = this.parts.secrets.hide(answer.why);
+    const pauseMs = webhookPauseMs(attempt);
+    const isOver = answer.isFinal || ageMs + pauseMs > this.parts.retryMs;
     return isOver ? { kind: 'failed', error } : { kind: 'again', pauseMs, error };
   }
 }
@@ -316,6 +356,7 @@ interface WebhookParts {
   readonly hasApp: boolean;
   /** HTTP app of the agent, when this server has it. */
   readonly app: OwnApp | undefined;
+  readonly renderPush: WebhookSenderParts['renderPush'];
   readonly database: Database;
   readonly secrets: SecretWords;
   readonly clock: Clock;
@@ -342,7 +383,7 @@ export function buildWebhooks(parts: WebhookParts): {
   readonly policy: WebhookPolicy;
   readonly sender: WebhookSender;
 } {
-  const { config, webhookSettings: settings, hasApp, app, database, secrets, clock, log } = parts;
+  const { config, webhookSettings: settings, hasApp, app, renderPush, database, secrets, clock, log } = parts;
   const guard = webhookGuard({
     allowPrivate: config.webhookPrivateAddresses && !settings.disablesPrivate,
     advice: 'set RUN_WEBHOOK_PRIVATE_ADDRESSES=true for the deployment to allow these',
@@ -360,6 +401,7 @@ export function buildWebhooks(parts: WebhookParts): {
       clock,
       log,
       app,
+      renderPush,
       callsApp: config.role !== 'queue',
       headers,
       sends: (field) => settings.allowedFields?.includes(field) ?? true,

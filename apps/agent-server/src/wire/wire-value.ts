@@ -1,3 +1,27 @@
+import { type JsonWalk, membersOf, isJsonObject, type JsonObject } from '#lib/json';
+
+/** The text of a JSON object with more members behind its own. */
+export function withMembers(object: string, more: object): string {
+  const members = JSON.stringify(more).slice(1);
+  if (members === '}') return object;
+  return object === '{}' ? `{${members}` : `${object.slice(0, -1)},${members}`;
+}
+
+/** The text of a JSON object with the members chosen by name; `{}` for anything but an object. */
+export function* chosenMembers(
+  json: string,
+  isChosen: (name: string) => boolean,
+  from = 0,
+): JsonWalk<string> {
+  const members: string[] = [];
+  for (const member of membersOf(json, from)) {
+    if (!member) yield undefined;
+    else if (isChosen(member.name))
+      members.push(`${JSON.stringify(member.name)}:${json.slice(member.start, member.end)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
 type Dict = Record<string, unknown>;
 
 interface MessageLike {
@@ -83,4 +107,48 @@ export function errorOnWire(thrown: unknown): WireError {
   } catch {
     return { error: 'Error', message: 'something was thrown that cannot be shown' };
   }
+}
+
+/** The checkpoint that a configuration names; null when it names none. */
+export function checkpointOf(config: unknown): JsonObject | null {
+  if (!isJsonObject(config) || !isJsonObject(config['configurable'])) return null;
+  const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = config['configurable'];
+  if (thread_id === undefined) return null;
+  return {
+    thread_id,
+    checkpoint_ns: checkpoint_ns ?? '',
+    checkpoint_id: checkpoint_id ?? null,
+    checkpoint_map: checkpoint_map ?? null,
+  };
+}
+
+/** A configuration without the keys that only the server may see. */
+function publicConfig(config: unknown): unknown {
+  if (!isJsonObject(config)) return config;
+  const { configurable, tags, metadata, recursionLimit } = config;
+  const shown = isJsonObject(configurable)
+    ? Object.fromEntries(Object.entries(configurable).filter(([key]) => !key.startsWith('__')))
+    : configurable;
+  return { configurable: shown, tags, metadata, recursion_limit: recursionLimit };
+}
+
+function taskOnWire(task: unknown): unknown {
+  if (!isJsonObject(task)) return task;
+  const { state, ...other } = task;
+  const checkpoint = checkpointOf(state);
+  return checkpoint ? { ...other, checkpoint } : task;
+}
+
+/** The library's description of a checkpoint, in the names of the wire. */
+export function checkpointOnWire(payload: unknown): unknown {
+  if (!isJsonObject(payload)) return payload;
+  const { config, parentConfig, tasks, ...rest } = payload;
+  return {
+    ...rest,
+    config: publicConfig(config),
+    parent_config: publicConfig(parentConfig),
+    checkpoint: checkpointOf(config),
+    parent_checkpoint: checkpointOf(parentConfig),
+    tasks: Array.isArray(tasks) ? tasks.map(taskOnWire) : tasks,
+  };
 }

@@ -6,7 +6,7 @@ import {
   patchAssistant,
   removeAssistant,
   searchAssistants,
-} from '../../src/store/assistant/assistants.js';
+} from '../../src/store/statement/assistants.js';
 import { newId } from '../store-fixture.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
 

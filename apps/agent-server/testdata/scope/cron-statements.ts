@@ -5,7 +5,7 @@ import {
   removeCron,
   removeCrons,
   searchCrons,
-} from '../../src/store/cron/crons.js';
+} from '../../src/store/statement/crons.js';
 import { cronWith } from '../owned-rows.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
 

@@ -7,8 +7,9 @@ import {
   removeItem,
   removeItems,
   searchItems,
-} from '../../src/store/item/items.js';
-import { listEmbeddedItems, readVectors } from '../../src/store/item/vectors.js';
+  listEmbeddedItems,
+  readVectors,
+} from '../../src/store/statement/items.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
 
 /** Statements about items. */

@@ -1,7 +1,7 @@
-import { eraseRunTrace, eraseThreadTraces } from '../../src/store/erasure/trace-erasures.js';
-import { ThreadSubmission } from '../../src/store/row/submission.js';
-import { cancelRun } from '../../src/store/run/finish-run.js';
-import { findObstacle } from '../../src/store/run/claim-runs.js';
+import { eraseRunTrace, eraseThreadTraces } from '../../src/store/statement/trace-erasures.js';
+import { ThreadSubmission } from '../../src/store/row/run-row.js';
+import { cancelRun } from '../../src/store/statement/finish-run.js';
+import { findObstacle } from '../../src/store/statement/claim-runs.js';
 import {
   findRun,
   findRunHead,
@@ -13,9 +13,9 @@ import {
   listThreadRuns,
   removeRun,
   removeTemporaryRun,
-} from '../../src/store/run/runs.js';
-import { submitRun, submitRuns } from '../../src/store/run/submit-run.js';
-import { findWebhook, removeWebhook } from '../../src/store/webhook/webhooks.js';
+} from '../../src/store/statement/runs.js';
+import { submitRun, submitRuns } from '../../src/store/statement/submit-run.js';
+import { findWebhook, removeWebhook } from '../../src/store/statement/webhooks.js';
 import { WORKER } from '../../src/store/worker-scope.js';
 import { queueing, serverOf, storedRun, type StoreFixture } from '../store-fixture.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';

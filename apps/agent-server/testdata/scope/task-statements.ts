@@ -5,7 +5,10 @@ import {
   findRunStart,
   listTaskRuns,
   listTasks,
-} from '../../src/store/task/tasks.js';
+} from '../../src/store/statement/tasks.js';
+import { listPushes, removePush, setPush } from '../../src/store/statement/task-pushes.js';
+import { findToolRun } from '../../src/store/statement/tool-runs.js';
+import { pushOf } from '../owned-rows.js';
 import type { CallerStatements } from './caller-statement.js';
 
 function taskSearch(assistantId: string) {
@@ -57,6 +60,23 @@ export const TASK_STATEMENTS: CallerStatements = {
   },
   cancelWaitingTask: {
     ask: (scope, { task }, store) => cancelWaitingTask(scope, store.sql, task.runId, task.threadId),
+    absent: false,
+  },
+  findToolRun: {
+    ask: (scope, { task }, store) => findToolRun(scope, store.sql, task.runId),
+    absent: undefined,
+  },
+  listPushes: {
+    ask: (scope, { task }, store) => listPushes(scope, store.sql, task.runId),
+    absent: [],
+  },
+  setPush: {
+    ask: (scope, { task, assistantId }, store) =>
+      setPush(scope, store.sql, pushOf(task.runId, task.threadId, assistantId), { catchesUp: true }),
+    absent: false,
+  },
+  removePush: {
+    ask: (scope, { task }, store) => removePush(scope, store.sql, { taskId: task.runId, configId: 'held' }),
     absent: false,
   },
 };

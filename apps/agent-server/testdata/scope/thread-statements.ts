@@ -7,7 +7,7 @@ import {
   removeThread,
   removeThreads,
   setThreadState,
-} from '../../src/store/thread/change-thread.js';
+} from '../../src/store/statement/change-thread.js';
 import {
   countThreads,
   findInterrupts,
@@ -15,6 +15,7 @@ import {
   findThread,
   findThreadEnd,
   findThreadHead,
+  findThreadPriority,
   findValues,
   getThread,
   getThreadHead,
@@ -22,9 +23,10 @@ import {
   measureThread,
   readThreads,
   searchThreads,
-} from '../../src/store/thread/threads.js';
-import { findThreadStorage } from '../../src/store/thread/thread-storage.js';
-import { findThreadTtl, setThreadTtl } from '../../src/store/thread/thread-ttls.js';
+  findThreadStorage,
+  findThreadTtl,
+  setThreadTtl,
+} from '../../src/store/statement/threads.js';
 import { WORKER } from '../../src/store/worker-scope.js';
 import { newId, type StoreFixture } from '../store-fixture.js';
 import { type CallerStatements, PAGE } from './caller-statement.js';
@@ -50,6 +52,10 @@ export const THREAD_STATEMENTS: CallerStatements = {
   },
   findThreadHead: {
     ask: (scope, { threadId }, store) => findThreadHead(scope, store.sql, threadId),
+    absent: undefined,
+  },
+  findThreadPriority: {
+    ask: (scope, { threadId }, store) => findThreadPriority(scope, store.sql, threadId, { priority: 1 }),
     absent: undefined,
   },
   getThreadHead: {

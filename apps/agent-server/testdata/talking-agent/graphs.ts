@@ -131,6 +131,32 @@ export const slow = new StateGraph(MessagesAnnotation)
   .addEdge('say', END)
   .compile();
 
+const Timed = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  seconds: Annotation<number>,
+  label: Annotation<string>,
+});
+
+/** Takes the time that it is told, as the conformance package of MCP expects of a tool of this name. */
+export const slowCompute = new StateGraph(Timed)
+  .addNode('compute', async ({ seconds, label }, { signal }: LangGraphRunnableConfig): Promise<Said> => {
+    await sleep(seconds * 1_000, undefined, { ...(signal ? { signal } : {}) });
+    return { messages: [new AIMessage(`computed ${label}`)] };
+  })
+  .addEdge(START, 'compute')
+  .addEdge('compute', END)
+  .compile();
+
+/** Works until it is cancelled. */
+export const endless = new StateGraph(MessagesAnnotation)
+  .addNode('work', async (_state, { signal }: LangGraphRunnableConfig): Promise<Said> => {
+    await sleep(3_600_000, undefined, { ...(signal ? { signal } : {}) });
+    return { messages: [] };
+  })
+  .addEdge(START, 'work')
+  .addEdge('work', END)
+  .compile();
+
 /** Thinks aloud with one model, and answers with what another said in other words. */
 export const restless = new StateGraph(MessagesAnnotation)
   .addNode('say', async (state): Promise<Said> => {

@@ -25,6 +25,7 @@ export interface DescribedRoute {
 const waits = z.object({
   wait: z.enum(['0', '1', 'true', 'false']).optional(),
   action: z.enum(['interrupt', 'rollback']).optional(),
+  cancel_reason: z.string().max(1_000).optional(),
 });
 const leaves = z.object({ cancel_on_disconnect: z.enum(['0', '1', 'true', 'false']).optional() });
 const depth = z.object({ xray: z.string().optional() });
@@ -160,7 +161,7 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /runs/cancel': {
     about: 'Cancel many runs',
     body: CANCEL_SHAPES.cancellation,
-    query: waits.pick({ action: true }),
+    query: waits.omit({ wait: true }),
     answers: 'nothing',
   },
 
@@ -210,4 +211,12 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   },
   'GET /openapi.json': { about: 'This description' },
   'GET /docs': { about: 'A page that shows this description', answers: 'page' },
+  'GET /chat': { about: 'A page to talk with the agent; takes a key where one is needed', answers: 'page' },
+  'GET /chat/threads': { about: 'Threads as a page', answers: 'page' },
+  'POST /chat/threads': { about: 'Begin a thread by a form, and lead to its page', answers: 'page' },
+  'GET /chat/threads/:thread_id': { about: 'A thread as a page', answers: 'page' },
+  'POST /chat/threads/:thread_id': {
+    about: 'Say something in a thread by a form of its page',
+    answers: 'page',
+  },
 };

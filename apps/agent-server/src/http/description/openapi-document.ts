@@ -89,7 +89,14 @@ export interface ServedRoutes {
 }
 
 /** Answered without a key. */
-const OPEN = new Set(['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs', 'GET /ui/:name/:file']);
+const OPEN = new Set([
+  'GET /ok',
+  'GET /info',
+  'GET /openapi.json',
+  'GET /docs',
+  'GET /chat',
+  'GET /ui/:name/:file',
+]);
 
 /** Keys of the platform. */
 const KEYS: Described = {
@@ -168,7 +175,7 @@ function operationOf(name: string, path: string, security: readonly Json[] | und
   return {
     operationId: name.toLowerCase().replace(/[^a-z0-9]+/g, '_'),
     tags: [path.split('/')[1] ?? ''].map((first) =>
-      DESCRIBED_ROUTES[name] && /^(ok|info|metrics|openapi\.json|docs)$/.test(first) ? 'server' : first,
+      DESCRIBED_ROUTES[name] && /^(ok|info|metrics|openapi\.json|docs|chat)$/.test(first) ? 'server' : first,
     ),
     summary: about,
     parameters: parametersOf(path, query),

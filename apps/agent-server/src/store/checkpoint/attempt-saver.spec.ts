@@ -2,20 +2,19 @@ import type { RunnableConfig } from '@langchain/core/runnables';
 import { emptyCheckpoint, type Checkpoint } from '@langchain/langgraph-checkpoint';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { LoggedEvent } from '../../log/logged-event.js';
-import { BEGINNING } from '../../log/position.js';
+import { LoggedEvent, BEGINNING } from '../../log/logged-event.js';
 import { newId, runAtWork, serverOf, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import { RunRelay } from '../../run/run-relay.js';
-import { readRunEvents } from '../event/run-events.js';
+import { readRunEvents } from '../statement/run-events.js';
 import { type ClaimedRun, type Fence, FencedError } from '../row/claimed-run.js';
-import { handBackRuns, takeOverRuns } from '../run/claim-runs.js';
-import { cancelRun, finishRun } from '../run/finish-run.js';
-import { findRun } from '../run/runs.js';
-import { getThread } from '../thread/threads.js';
-import { removeThread } from '../thread/change-thread.js';
+import { handBackRuns, takeOverRuns } from '../statement/claim-runs.js';
+import { cancelRun, finishRun } from '../statement/finish-run.js';
+import { findRun } from '../statement/runs.js';
+import { getThread } from '../statement/threads.js';
+import { removeThread } from '../statement/change-thread.js';
 import { WORKER } from '../worker-scope.js';
 import { AttemptSaver } from './attempt-saver.js';
-import { StateWriter } from './state-writer.js';
+import { StateWriter } from './put-states.js';
 
 const store = storeFixture();
 

@@ -11,11 +11,10 @@ import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import { type Fence, FencedError } from '../row/claimed-run.js';
 import { jsonbText } from '../json-text.js';
-import { PATIENCE_MS, persevere } from '../persevere.js';
+import { PATIENCE_MS, persevere } from '../batch.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
-import type { DumpedBlob, DumpedWrite, StateWrite } from './put-states.js';
+import type { DumpedBlob, DumpedWrite, StateWrite, StateWriter } from './put-states.js';
 import { StateSaver } from './thread-saver.js';
-import type { StateWriter } from './state-writer.js';
 
 /**
  * Stored text for a value without JSON (a function): the serialiser leaves it empty, which could not be read

@@ -1,10 +1,8 @@
 import type { JsonObject } from '#lib/json';
-import { fitsRow, tooLarge } from '../document-bytes.js';
-import { jsonbText } from '../json-text.js';
+import { fitsRow, tooLarge, jsonbText } from '../json-text.js';
 import { ancestorWalk } from '../row/checkpoint-place.js';
-import type { Scope, WorkerScope } from '../scope.js';
+import { type Scope, type WorkerScope, visible } from '../scope.js';
 import type { Sql } from '../sql.js';
-import { visible } from '../visible.js';
 
 /** Search for checkpoints of one namespace of a thread. */
 export interface CheckpointSearch {

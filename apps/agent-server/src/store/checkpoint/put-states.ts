@@ -1,6 +1,9 @@
+import { mayPass } from '#lib/postgres';
 import { FENCE, type Fence } from '../row/claimed-run.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
+import { Batch } from '../batch.js';
+import { WORKER } from '../worker-scope.js';
 
 /** One value of a channel, serialised. */
 export interface DumpedBlob {
@@ -22,6 +25,12 @@ interface DumpedCheckpoint {
   readonly blobs: readonly DumpedBlob[];
 }
 
+function checkpointValues({ blobs, parentId, ...dumped }: DumpedCheckpoint): unknown[] {
+  const { threadId, namespace, checkpointId, checkpoint, metadata } = dumped;
+  const kept = columns(blobs, ['channel', 'version', 'type', 'bytes']);
+  return [threadId, namespace, ...kept, checkpointId, parentId ?? null, checkpoint, metadata];
+}
+
 const PUT_ATTEMPT_CHECKPOINT = `
 WITH ${FENCE}, blobs AS (
   INSERT INTO agentplane.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob, run_id)
@@ -35,29 +44,16 @@ WITH ${FENCE}, blobs AS (
 SELECT 1 FROM fence`;
 
 /** Keeps a checkpoint; answers false when another attempt has the run. */
-export async function putCheckpoint(
+async function putCheckpoint(
   scope: WorkerScope,
   sql: Sql,
   { runId, attempt }: Fence,
-  { blobs, ...dumped }: DumpedCheckpoint,
+  dumped: DumpedCheckpoint,
 ): Promise<boolean> {
   const { rowCount } = await sql.asWorker(scope, {
     name: 'put-checkpoint',
     text: PUT_ATTEMPT_CHECKPOINT,
-    values: [
-      runId,
-      attempt,
-      dumped.threadId,
-      dumped.namespace,
-      blobs.map((blob) => blob.channel),
-      blobs.map((blob) => blob.version),
-      blobs.map((blob) => blob.type),
-      blobs.map((blob) => blob.bytes),
-      dumped.checkpointId,
-      dumped.parentId ?? null,
-      dumped.checkpoint,
-      dumped.metadata,
-    ],
+    values: [runId, attempt, ...checkpointValues(dumped)],
   });
   return rowCount !== 0;
 }
@@ -80,6 +76,12 @@ interface DumpedWrites {
   /** An existing write of the same place is replaced, not kept. */
   readonly replaces: boolean;
   readonly writes: readonly DumpedWrite[];
+}
+
+function writesValues({ writes, ...dumped }: DumpedWrites): unknown[] {
+  const { threadId, namespace, checkpointId, taskId, taskPath } = dumped;
+  const kept = columns(writes, ['idx', 'channel', 'type', 'blob']);
+  return [threadId, namespace, checkpointId, taskId, ...kept, taskPath];
 }
 
 /** Place of the error among the writes of a task: `WRITES_IDX_MAP` of the library, which the server does not load. */
@@ -110,24 +112,12 @@ export async function putWrites(
   scope: WorkerScope,
   sql: Sql,
   { runId, attempt }: Fence,
-  { writes, ...dumped }: DumpedWrites,
+  dumped: DumpedWrites,
 ): Promise<boolean> {
   const { rowCount } = await sql.asWorker(scope, {
     name: dumped.replaces ? 'upsert-writes' : 'insert-writes',
     text: dumped.replaces ? UPSERT_WRITES : INSERT_WRITES,
-    values: [
-      runId,
-      attempt,
-      dumped.threadId,
-      dumped.namespace,
-      dumped.checkpointId,
-      dumped.taskId,
-      writes.map((write) => write.idx),
-      writes.map((write) => write.channel),
-      writes.map((write) => write.type),
-      writes.map((write) => write.blob),
-      dumped.taskPath,
-    ],
+    values: [runId, attempt, ...writesValues(dumped)],
   });
   return rowCount !== 0;
 }
@@ -146,23 +136,12 @@ DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata`;
 export async function putThreadCheckpoint(
   scope: WorkerScope,
   sql: Sql,
-  { blobs, ...dumped }: DumpedCheckpoint,
+  dumped: DumpedCheckpoint,
 ): Promise<void> {
   await sql.asWorker(scope, {
     name: 'put-thread-checkpoint',
     text: PUT_CHECKPOINT,
-    values: [
-      dumped.threadId,
-      dumped.namespace,
-      blobs.map((blob) => blob.channel),
-      blobs.map((blob) => blob.version),
-      blobs.map((blob) => blob.type),
-      blobs.map((blob) => blob.bytes),
-      dumped.checkpointId,
-      dumped.parentId ?? null,
-      dumped.checkpoint,
-      dumped.metadata,
-    ],
+    values: checkpointValues(dumped),
   });
 }
 
@@ -179,25 +158,11 @@ const UPSERT_THREAD_WRITES = threadStatement(
 );
 
 /** Keeps writes of a task that no run made. */
-export async function putThreadWrites(
-  scope: WorkerScope,
-  sql: Sql,
-  { writes, ...dumped }: DumpedWrites,
-): Promise<void> {
+export async function putThreadWrites(scope: WorkerScope, sql: Sql, dumped: DumpedWrites): Promise<void> {
   await sql.asWorker(scope, {
     name: dumped.replaces ? 'upsert-thread-writes' : 'insert-thread-writes',
     text: dumped.replaces ? UPSERT_THREAD_WRITES : INSERT_THREAD_WRITES,
-    values: [
-      dumped.threadId,
-      dumped.namespace,
-      dumped.checkpointId,
-      dumped.taskId,
-      writes.map((write) => write.idx),
-      writes.map((write) => write.channel),
-      writes.map((write) => write.type),
-      writes.map((write) => write.blob),
-      dumped.taskPath,
-    ],
+    values: writesValues(dumped),
   });
 }
 
@@ -261,7 +226,7 @@ SELECT run_id FROM fence`;
  * @returns the runs whose state was kept; the others belong to another attempt by now, or another transaction
  *   just holds them
  */
-export async function putStates(
+async function putStates(
   scope: WorkerScope,
   sql: Sql,
   states: readonly StateWrite[],
@@ -329,4 +294,57 @@ function lastOf<Row>(rows: readonly Row[], placeOf: (row: Row) => unknown[]): Ro
 
 function columns<Row extends object>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] {
   return names.map((name) => rows.map((row) => row[name] ?? null));
+}
+
+/** Limit per statement; a larger checkpoint goes alone. */
+const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Keeps checkpoints and writes of all runs of a process: those that come in while a statement is in flight
+ * share the next one and its commit. A write that fails in a batch is tried alone, where it waits for the
+ * holder of its run and fails by itself.
+ */
+export class StateWriter {
+  readonly #batch: Batch<StateWrite, boolean | Promise<boolean>>;
+
+  constructor(readonly sql: Sql) {
+    this.#batch = new Batch((states) => this.#putAll(states), {
+      maxBytes: MAX_STATEMENT_BYTES,
+      bytesOf,
+    });
+  }
+
+  /** Answers false when another attempt has the run. */
+  async put(state: StateWrite): Promise<boolean> {
+    return this.#batch.add(state);
+  }
+
+  async #putAll(states: readonly StateWrite[]): Promise<(state: StateWrite) => boolean | Promise<boolean>> {
+    const together = ofOneAttempt(states);
+    try {
+      const kept = await putStates(WORKER, this.sql, [...together]);
+      return (state) => (together.has(state) && kept.has(state.fence.runId)) || this.#putAlone(state);
+    } catch (error) {
+      if (mayPass(error)) throw error;
+      return (state) => this.#putAlone(state);
+    }
+  }
+
+  #putAlone(state: StateWrite): Promise<boolean> {
+    return state.kind === 'checkpoint'
+      ? putCheckpoint(WORKER, this.sql, state.fence, state.dumped)
+      : putWrites(WORKER, this.sql, state.fence, state.dumped);
+  }
+}
+
+/** An attempt that was overtaken in this very process may still write: one statement knows one attempt of a run. */
+function ofOneAttempt(states: readonly StateWrite[]): ReadonlySet<StateWrite> {
+  const attempts = new Map(states.map(({ fence }) => [fence.runId, fence.attempt]));
+  return new Set(states.filter(({ fence }) => attempts.get(fence.runId) === fence.attempt));
+}
+
+function bytesOf(state: StateWrite): number {
+  if (state.kind === 'writes') return state.dumped.writes.reduce((sum, { blob }) => sum + blob.length, 0);
+  const { checkpoint, metadata, blobs } = state.dumped;
+  return blobs.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), checkpoint.length + metadata.length);
 }

@@ -1,8 +1,7 @@
 import { runAtWork, storeFixture, untilLocked } from '../../../testdata/store-fixture.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
 import { WORKER } from '../worker-scope.js';
-import { ERROR_IDX, putWrites, type StateWrite } from './put-states.js';
-import { StateWriter } from './state-writer.js';
+import { ERROR_IDX, putWrites, type StateWrite, StateWriter } from './put-states.js';
 
 const store = storeFixture();
 

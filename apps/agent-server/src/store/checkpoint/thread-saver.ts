@@ -12,10 +12,10 @@ import {
 } from '@langchain/langgraph-checkpoint';
 import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import { parseJson } from '#lib/json';
-import { stateSerializer } from '../../state/state-serializer.js';
+import { stateSerializer } from './state-serializer.js';
 import { jsonbText } from '../json-text.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
-import { SCHEMA } from '../schema/checkpointer-tables.js';
+import { SCHEMA } from '../schema/later-tables.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
 import { findDeltaHistory } from './checkpoints.js';

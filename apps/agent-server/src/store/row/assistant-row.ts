@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
-import { visible } from '../visible.js';
+import { visible } from '../scope.js';
 import { withWireTimes } from './run-row.js';
 
 /** Search for assistants, or for their number. */

@@ -1,6 +1,4 @@
-import { OUTLINE, type RunOutline } from './run-outline.js';
-import type { CancelAction, RunStatus } from './run-row.js';
-import type { StoredRun } from './stored-run.js';
+import { OUTLINE, type RunOutline, type CancelAction, type RunStatus, type StoredRun } from './run-row.js';
 
 /**
  * Condition on a run `r` that a server may begin now: due, alone on its thread, of a graph in the array parameter.
@@ -174,4 +172,39 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
 
 function isStreamed({ outline, streamed }: ClaimedRow): boolean {
   return streamed || outline.streamed === true || outline.resumable === true;
+}
+
+/** The end of a run that ended its process as often as it may. */
+export function serverLost(attempts: number): { readonly error: string; readonly message: string } {
+  return {
+    error: 'ServerLost',
+    message: `The run failed: its server was lost ${attempts} times; look for what ends the process`,
+  };
+}
+
+/** The end that was asked of a run at work. */
+export interface AskedEnd {
+  readonly action: CancelAction;
+  readonly why: string | undefined;
+}
+
+export interface AskedEndRow {
+  readonly cancel: CancelAction | null;
+  readonly cancel_reason: string | null;
+}
+
+/** Undefined when none was asked. */
+export function askedEnd({ cancel, cancel_reason: why }: AskedEndRow): AskedEnd | undefined {
+  return cancel === null ? undefined : { action: cancel, why: why ?? undefined };
+}
+
+/** One of the servers that share the database, as rows and claims know it. */
+export interface ServerIdentity {
+  readonly serverId: string;
+  /** Milliseconds without a heartbeat after which another server takes a run over. */
+  readonly leaseMs: number;
+  /** Times that a run may be taken over before it counts as failed. */
+  readonly maxTakeovers: number;
+  /** Graphs of this revision: during a rollout the runs of others are left to their servers. */
+  readonly graphIds: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 import { jsonbText, jsonText } from '../json-text.js';
-import { visible } from '../visible.js';
+import { visible } from '../scope.js';
 import { withWireTimes } from './run-row.js';
 
 /** Limit of the payload that each run of a cron is given: it is kept and read again and again. */

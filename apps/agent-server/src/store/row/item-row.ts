@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
-import { visible } from '../visible.js';
+import { visible } from '../scope.js';
 
 /** A vector of a row in Postgres' binary form: five numbers that describe the array, then the length of each number before it. */
 const HEADER_BYTES = 20;

@@ -1,8 +1,6 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { visible } from '../visible.js';
-import { OUTLINE } from './run-outline.js';
-import type { RunStatus } from './run-row.js';
-import type { StoredRun } from './stored-run.js';
+import { visible } from '../scope.js';
+import { OUTLINE, type RunStatus, type StoredRun } from './run-row.js';
 
 /** Key of a run's metadata that makes it part of a task of the A2A protocol. */
 export const TASK_KEY = 'a2a';

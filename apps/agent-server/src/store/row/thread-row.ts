@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
-import { visible } from '../visible.js';
+import { visible } from '../scope.js';
 
 function wireTime(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

@@ -1,5 +1,5 @@
 import { CHANNEL } from '../channel.js';
-import { OUTLINE } from './run-outline.js';
+import { OUTLINE } from './run-row.js';
 import type { RunEnd } from './claimed-run.js';
 
 /** Values above this are left out of the call; a receiver that wants them reads the thread. */

@@ -1,4 +1,5 @@
-import { CANCEL_RUN } from '../functions/run-functions.js';
+import { CHANNEL } from '../channel.js';
+import { CANCEL_RUN } from './run-functions.js';
 
 /**
  * Items of the store. The order of namespaces is that of bytes: the items under a prefix are then a range of
@@ -130,15 +131,25 @@ CREATE FUNCTION agentplane.wire_time(moment timestamptz) RETURNS text LANGUAGE s
   SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 $$;
 
-CREATE FUNCTION agentplane.run_for_webhook(r agentplane.runs, end_status text, end_error json)
+${runForWebhook('')}
+`;
+
+/** @param more further members, as SQL: a function is made when its columns exist */
+function runForWebhook(more: string): string {
+  return `CREATE OR REPLACE FUNCTION agentplane.run_for_webhook(r agentplane.runs, end_status text, end_error json)
 RETURNS json LANGUAGE sql VOLATILE AS $$
   SELECT json_build_object('run_id', r.run_id, 'thread_id', r.thread_id, 'assistant_id', r.assistant_id,
     'created_at', agentplane.wire_time(r.created_at), 'updated_at', agentplane.wire_time(clock_timestamp()),
     'status', end_status, 'metadata', r.metadata, 'kwargs', r.kwargs, 'multitask_strategy', r.multitask_strategy,
     'run_started_at', agentplane.wire_time(r.started_at), 'run_ended_at', agentplane.wire_time(clock_timestamp()),
-    'error', end_error);
-$$;
-`;
+    'error', end_error${more});
+$$;`;
+}
+
+/** The same with the reason for which it was cancelled. */
+export const RUN_FOR_WEBHOOK_WITH_REASON = runForWebhook(
+  `, 'cancel_reason', CASE end_status WHEN 'interrupted' THEN r.cancel_reason END`,
+);
 
 /** Calls that are due or were made: one for each run that ended and names a webhook. */
 export const WEBHOOKS = `
@@ -240,4 +251,125 @@ CREATE TABLE agentplane.context_key (
   key text NOT NULL
 );
 INSERT INTO agentplane.context_key (key) VALUES (gen_random_uuid()::text || gen_random_uuid()::text);
+`;
+
+/** SQL: the task of a run `r`, as text. */
+const TASK_OF = `coalesce(r.metadata -> 'a2a' ->> 'task_id', r.run_id::text)`;
+
+/**
+ * Receivers of notifications about tasks of the A2A protocol, and the calls of them, which are rows of
+ * `webhooks` with an id of their own. A call is noted at the end of the transaction that changes the status of
+ * a run of the task, or that drops its question. Other runs pay for the conditions of the triggers alone.
+ */
+export const TASK_PUSHES = `
+CREATE TABLE agentplane.task_pushes (
+  task_id uuid NOT NULL,
+  config_id text NOT NULL,
+  thread_id uuid NOT NULL REFERENCES agentplane.threads ON DELETE CASCADE,
+  assistant_id uuid NOT NULL,
+  -- version of the protocol that the receiver reads
+  wire text NOT NULL CHECK (wire IN ('0.3', '1.0')),
+  url text NOT NULL,
+  token text,
+  scheme text,
+  credentials text,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (task_id, config_id)
+);
+CREATE INDEX task_pushes_by_thread ON agentplane.task_pushes (thread_id);
+
+ALTER TABLE agentplane.webhooks
+  ADD COLUMN push_task uuid,
+  ADD COLUMN push_config text,
+  -- status of the run when the call was noted
+  ADD COLUMN push_status text,
+  ADD FOREIGN KEY (push_task, push_config) REFERENCES agentplane.task_pushes ON DELETE CASCADE;
+CREATE INDEX webhooks_by_push ON agentplane.webhooks (push_task, push_config) WHERE push_task IS NOT NULL;
+
+CREATE FUNCTION agentplane.note_pushes(of_thread uuid, of_task text, the_status text, only_config text)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, push_task, push_config, push_status, bytes)
+    SELECT gen_random_uuid(), t.thread_id, false, '{}', p.url, p.task_id, p.config_id, the_status,
+      coalesce(octet_length(t.values::text), 0)
+    FROM agentplane.task_pushes p JOIN agentplane.threads t ON t.thread_id = p.thread_id
+    WHERE p.thread_id = of_thread AND p.task_id::text = of_task AND (only_config IS NULL OR p.config_id = only_config);
+  IF FOUND THEN PERFORM pg_notify('${CHANNEL}', 'webhook:'); END IF;
+END $$;
+
+CREATE FUNCTION agentplane.push_status() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  r agentplane.runs := NEW;
+BEGIN
+  PERFORM agentplane.note_pushes(r.thread_id, ${TASK_OF}, r.status, NULL);
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER runs_push_status AFTER UPDATE OF status ON agentplane.runs
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+  WHEN (NEW.status <> OLD.status AND NEW.status <> 'pending' AND (NEW.status <> 'running' OR NEW.attempt = 1)
+    AND NOT NEW.temporary AND NEW.metadata ? 'a2a')
+  EXECUTE FUNCTION agentplane.push_status();
+-- a run that continues a task and begins where it was made
+CREATE CONSTRAINT TRIGGER runs_push_begun AFTER INSERT ON agentplane.runs
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+  WHEN (NEW.status = 'running' AND NOT NEW.temporary AND NEW.metadata -> 'a2a' ? 'task_id')
+  EXECUTE FUNCTION agentplane.push_status();
+
+-- a task that asked for input is canceled when its thread gets a run that is not the answer
+CREATE FUNCTION agentplane.push_dropped() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  tasks text[];
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM agentplane.task_pushes p WHERE p.thread_id = NEW.thread_id) THEN RETURN NULL; END IF;
+  SELECT array_agg(newest.task) INTO tasks FROM (
+    SELECT ${TASK_OF} AS task FROM agentplane.runs r WHERE r.thread_id = NEW.thread_id ORDER BY r.ordinal DESC LIMIT 2) newest;
+  IF tasks[1] <> tasks[2] THEN PERFORM agentplane.note_pushes(NEW.thread_id, tasks[2], 'interrupted', NULL); END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER threads_push_dropped AFTER UPDATE OF status ON agentplane.threads
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.status = 'interrupted' AND NEW.status = 'busy')
+  EXECUTE FUNCTION agentplane.push_dropped();
+`;
+
+/** Schema of everything the server keeps, the checkpointer's own tables included. */
+export const SCHEMA = 'agentplane';
+
+/**
+ * The tables of the public Postgres checkpointer, as it makes them, with the number of migrations that they
+ * correspond to. They are copied because the server needs them and not the library, which would come with all
+ * of LangChain: 30 MB and a quarter of a second. A test compares them with the tables that the library makes.
+ */
+export const CHECKPOINTER_TABLES = `
+CREATE TABLE IF NOT EXISTS agentplane.checkpoint_migrations (v INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS agentplane.checkpoints (
+  thread_id TEXT NOT NULL,
+  checkpoint_ns TEXT NOT NULL DEFAULT '',
+  checkpoint_id TEXT NOT NULL,
+  parent_checkpoint_id TEXT,
+  type TEXT,
+  checkpoint JSONB NOT NULL,
+  metadata JSONB NOT NULL DEFAULT '{}',
+  PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)
+);
+CREATE TABLE IF NOT EXISTS agentplane.checkpoint_blobs (
+  thread_id TEXT NOT NULL,
+  checkpoint_ns TEXT NOT NULL DEFAULT '',
+  channel TEXT NOT NULL,
+  version TEXT NOT NULL,
+  type TEXT NOT NULL,
+  blob BYTEA,
+  PRIMARY KEY (thread_id, checkpoint_ns, channel, version)
+);
+CREATE TABLE IF NOT EXISTS agentplane.checkpoint_writes (
+  thread_id TEXT NOT NULL,
+  checkpoint_ns TEXT NOT NULL DEFAULT '',
+  checkpoint_id TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  idx INTEGER NOT NULL,
+  channel TEXT NOT NULL,
+  type TEXT,
+  blob BYTEA NOT NULL,
+  PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+);
+INSERT INTO agentplane.checkpoint_migrations SELECT generate_series(0, 4) ON CONFLICT DO NOTHING;
 `;
