@@ -13,6 +13,7 @@ import {
   type Config,
 } from '#lib/config';
 import { isBelow } from '#lib/manifests';
+import { LAKE_FIELDS } from '#lib/trace-store';
 
 function requireHttpUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -179,27 +180,10 @@ export const CONFIG = {
     'address under which clients reach this program, for the URLs of attachments and of feedback tokens; absent: the host of requests that name this machine, its certificate or a Service, and of those from a trusted proxy; else URLs are paths',
     requireHttpUrl,
   ),
-  attachmentBucket: optionalText(
-    'AGENTPLANE_ATTACHMENT_BUCKET',
-    'bucket for attachments of runs; absent: attachments are not kept',
-  ),
+  ...LAKE_FIELDS,
   attachmentPrefix: text('AGENTPLANE_ATTACHMENT_PREFIX', 'folder of the bucket for attachments', {
     fallback: 'attachments',
   }),
-  attachmentEndpoint: optionalText(
-    'AGENTPLANE_ATTACHMENT_ENDPOINT',
-    'address of the object store for attachments; absent: AWS',
-  ),
-  attachmentRegion: optionalText('AGENTPLANE_ATTACHMENT_REGION', 'region of the bucket for attachments'),
-  attachmentAccessKeyId: optionalText(
-    'AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID',
-    'access key for attachments; absent: the environment or the role of the machine',
-  ),
-  attachmentSecretAccessKey: optionalText(
-    'AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY',
-    'secret key for attachments; URLs of attachments are signed with a key derived from it',
-    { secret: true },
-  ),
   attachmentUrlKey: optionalText(
     'AGENTPLANE_ATTACHMENT_URL_KEY',
     'long random text that URLs of attachments are signed with, the same for all replicas; absent: derived from the secret key',

@@ -4,10 +4,17 @@ import { errorText } from '#lib/errors';
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { runProgram, type ProgramContext } from '#lib/lifecycle';
-import { awaitDatabase } from '#lib/postgres';
+import { awaitDatabase, REQUEST_ANSWER_MS } from '#lib/postgres';
 import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { openTraceStore, readModelPrices, type ModelPrice, warnOfOpenDatabases } from '#lib/trace-store';
+import {
+  checkDaysAreReadable,
+  type ModelPrice,
+  openLake,
+  openTraceStore,
+  readModelPrices,
+  warnOfOpenDatabases,
+} from '#lib/trace-store';
 import { openAttachmentStore } from './core/attachment-store.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
 import { type ApiApplication, openApplication } from './open-application.js';
@@ -46,12 +53,14 @@ async function start(context: ProgramContext): Promise<void> {
     program: 'api',
     uri: config.databaseUri,
     poolSize: config.databasePoolSize,
+    answerMs: REQUEST_ANSWER_MS,
     maxProjects: config.maxProjects,
     maxDatasets: config.maxDatasets,
     maxDatasetBytes: config.maxDatasetBytes,
     maxApiKeys: config.maxKeys,
     maxAttachmentBytes: config.maxAttachmentBytes,
     modelPrices: await pricesOf(config),
+    lake: openLake(config),
     log,
     clock: systemClock,
   });
@@ -59,6 +68,7 @@ async function start(context: ProgramContext): Promise<void> {
   await awaitDatabase({ log, clock: systemClock }, async () => {
     await store.migrate();
     await warnOfOpenDatabases(store, log);
+    await checkDaysAreReadable(store);
   });
 
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfig });

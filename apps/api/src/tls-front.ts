@@ -43,15 +43,13 @@ export interface TlsFrontParts {
  */
 export class TlsFront implements Stoppable {
   readonly name = 'https';
-  readonly #parts: TlsFrontParts;
   readonly #server: Server;
   #seen: string;
   #cancelLook: () => void = () => undefined;
   #isStopping = false;
 
   /** @throws Error that names the file that is wrong */
-  constructor(parts: TlsFrontParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: TlsFrontParts) {
     const { files, behind, log, clock } = parts;
     this.#seen = stampOf(files);
     const { certificate, key } = readServerCertificate(files);
@@ -85,7 +83,7 @@ export class TlsFront implements Stoppable {
 
   /** Begins to serve; answers the port. */
   async listen(): Promise<number> {
-    const { address, log } = this.#parts;
+    const { address, log } = this.parts;
     const port = await listenOn(this.#server, claimAddress(address), (error) =>
       log.error({ error: errorText(error) }, 'TLS listener failed'),
     );
@@ -97,18 +95,18 @@ export class TlsFront implements Stoppable {
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancelLook();
-    await closeServer(this.#server, { clock: this.#parts.clock, patienceMs: CLOSE_MS });
+    await closeServer(this.#server, { clock: this.parts.clock, patienceMs: CLOSE_MS });
   }
 
   #lookLater(): void {
-    this.#cancelLook = this.#parts.clock.after(LOOK_MS, () => {
+    this.#cancelLook = this.parts.clock.after(LOOK_MS, () => {
       this.#look();
       this.#lookLater();
     });
   }
 
   #look(): void {
-    const { files, log } = this.#parts;
+    const { files, log } = this.parts;
     const stamp = stampOf(files);
     if (stamp === this.#seen) return;
     this.#seen = stamp;

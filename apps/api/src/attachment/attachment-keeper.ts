@@ -36,20 +36,17 @@ export interface WriterParts {
  * stored already is not stored again.
  */
 class ObjectWriter {
-  readonly #parts: WriterParts;
-  readonly #tenantId: string;
-  readonly #statedBytes: number;
   readonly #hash = createHash('sha256');
   #pieces = new Pieces();
   #size = 0;
   #id: string | undefined;
   #upload: MultipartUpload | undefined;
 
-  constructor(parts: WriterParts, tenantId: string, statedBytes = 0) {
-    this.#parts = parts;
-    this.#tenantId = tenantId;
-    this.#statedBytes = statedBytes;
-  }
+  constructor(
+    private readonly parts: WriterParts,
+    private readonly tenantId: string,
+    private readonly statedBytes = 0,
+  ) {}
 
   /** Bytes in memory. */
   get heldBytes(): number {
@@ -67,15 +64,15 @@ class ObjectWriter {
 
   /** @returns the object that has the content. @throws ObjectStoreError, NotKeptError, PublicError */
   async finish(): Promise<string> {
-    const { table } = this.#parts;
+    const { table } = this.parts;
     const content = { sha256: this.#hash.digest(), size: this.#size };
-    const known = await table.findContent(this.#tenantId, content);
+    const known = await table.findContent(this.tenantId, content);
     if (known !== undefined) {
       await this.abort();
       return known;
     }
     const id = this.#id ?? (await this.#begin(this.#size));
-    if (!(await table.reserve(this.#tenantId, id, content))) throw new NotKeptError(FULL);
+    if (!(await table.reserve(this.tenantId, id, content))) throw new NotKeptError(FULL);
     await this.#complete(id);
     return this.#settle(id, content);
   }
@@ -90,20 +87,20 @@ class ObjectWriter {
     this.#upload = undefined;
     this.#id = undefined;
     if (id === undefined) return;
-    await Promise.allSettled([upload?.abort(), this.#parts.table.abandon(this.#tenantId, id)]);
+    await Promise.allSettled([upload?.abort(), this.parts.table.abandon(this.tenantId, id)]);
   }
 
   async #begin(size: number): Promise<string> {
-    this.#id = await this.#parts.table.begin(this.#tenantId, size);
+    this.#id = await this.parts.table.begin(this.tenantId, size);
     if (this.#id === undefined) throw new NotKeptError(FULL);
     return this.#id;
   }
 
   async #startUpload(): Promise<void> {
-    const { store, hold } = this.#parts;
-    const id = await this.#begin(Math.max(this.#statedBytes, this.#size));
+    const { store, hold } = this.parts;
+    const id = await this.#begin(Math.max(this.statedBytes, this.#size));
     hold(PART_BYTES);
-    this.#upload = await store.objects.startMultipartUpload(store.bucket, store.keyOf(this.#tenantId, id), {
+    this.#upload = await store.objects.startMultipartUpload(store.bucket, store.keyOf(this.tenantId, id), {
       partBytes: PART_BYTES,
       inFlight: 1,
     });
@@ -113,17 +110,17 @@ class ObjectWriter {
   }
 
   async #complete(id: string): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.parts;
     if (this.#upload) await this.#upload.complete();
-    else await store.objects.put(store.bucket, store.keyOf(this.#tenantId, id), this.#pieces.whole());
+    else await store.objects.put(store.bucket, store.keyOf(this.tenantId, id), this.#pieces.whole());
   }
 
   async #settle(id: string, content: AttachmentContent): Promise<string> {
-    const { table, store } = this.#parts;
-    const settled = await table.settle(this.#tenantId, id, content);
+    const { table, store } = this.parts;
+    const settled = await table.settle(this.tenantId, id, content);
     if (settled !== undefined) return settled;
     // tidying took it for one that was given up, and may have looked for the object before it was there
-    await store.objects.delete(store.bucket, store.keyOf(this.#tenantId, id));
+    await store.objects.delete(store.bucket, store.keyOf(this.tenantId, id));
     throw new NotKeptError(REMOVED);
   }
 }

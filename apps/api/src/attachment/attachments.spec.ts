@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import pg from 'pg';
 import type { FaultHook } from '#lib/embedded-object-store';
 import { RESOURCES } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres, waitFor } from '#lib/testing';
+import { pythonWith, testPostgres, waitFor } from '#lib/testing';
 import { type AttachmentBucket, startAttachmentBucket } from '../testdata/attachment-bucket.js';
 import {
   prepareKube,
@@ -24,8 +24,7 @@ import {
 const MIB = 1 << 20;
 const ATTACH = join(import.meta.dirname, '..', 'testdata', 'attach.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 const BUCKET = 'attachments-of-tests';
 
 let api: RunningApi;
@@ -191,9 +190,9 @@ describe('an attachment of a shared trace', () => {
   });
 });
 
-(hasPython ? describe : describe.skip)('the Python client', () => {
+(python ? describe : describe.skip)('the Python client', () => {
   it('keeps the bytes of attachments from memory and from a file', async () => {
-    const { stdout } = await promisify(execFile)(PYTHON, [ATTACH, api.url, tenant.key], { timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(python, [ATTACH, api.url, tenant.key], { timeout: 60_000 });
     expect(JSON.parse(stdout)).toEqual({ read: true, listed: true });
   });
 });

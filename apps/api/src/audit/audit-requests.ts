@@ -3,7 +3,7 @@ import { type AuditActor, type AuditLog, type AuditRecord, shortened } from '#li
 import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
-import { ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
+import { routeAccess, routeName } from '../wire/route-access.js';
 import { clientAddress } from '../wire/origin-of.js';
 import { ignoredIn } from '../wire/speak-vocabulary.js';
 
@@ -49,7 +49,8 @@ export function auditRequests(server: FastifyInstance, audit: AuditLog | undefin
 
 /** True for routes that change the platform; routes that only read are open to keys with the scope `read`. */
 function mayChange(route: string): boolean {
-  return Object.hasOwn(ROUTE_SCOPES, route) && !DATA.has(route) && !scopesOf(route).includes('read');
+  const access = routeAccess().get(route);
+  return access?.kind === 'key' && !DATA.has(route) && !access.scopes.includes('read');
 }
 
 interface Answered {

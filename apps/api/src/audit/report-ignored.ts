@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify';
 import { EventRecorder } from '#lib/kube';
 import { isJsonObject } from '#lib/json';
 import { EVENT, FIELD_MANAGER, type KubeObject, RESOURCES } from '#lib/resources';
-import type { ApiParts } from '../core/core-module.js';
+import type { ApiParts } from '../core/api-parts.js';
 import { HOMES } from '../core/tokens.js';
 import { findCaller } from '../tenancy/caller.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import type { ReportIgnored } from '../wire/speak-vocabulary.js';
-import type { Homes } from '../kubernetes/homes.js';
+import type { Homes } from '../kubernetes/secret-home.js';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 
 /** Objects that bodies of REST make or change, by the first part of their paths. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { addressOf } from './bucket-address.js';
-import type { DestinationConfigRequest } from './destination-request.js';
+import { addressOf, type DestinationConfigRequest } from './destination-request.js';
 
 type Style = 'auto' | 'virtual' | 'path';
 const HOST = 'https://oss.example.com';

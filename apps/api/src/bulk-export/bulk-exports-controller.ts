@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Headers, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Headers, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/query-flag.js';
@@ -26,8 +26,9 @@ import {
 import { RepeatKey } from './repeat-key.js';
 import { FromIgnored, FromWords } from '../wire/speak-vocabulary.js';
 import type { SentWords } from '../wire/vocabulary.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Described, Resource } from '../wire/operation.js';
+import { Post, Get, Patch, Delete } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
@@ -36,17 +37,14 @@ const IDEMPOTENCY_KEY = {
     'A repetition with the same key and body is answered with the export that the first request made, unless it was deleted before it ended',
 };
 
-@Described(({ ApiTags }) => ApiTags('Bulk exports'))
-@Controller('api/v1/bulk-exports')
+@Resource('Bulk exports', 'api/v1/bulk-exports')
 export class BulkExportsController {
   constructor(
     private readonly exports: BulkExports,
     private readonly destinations: Destinations,
   ) {}
 
-  @Post('destinations')
-  @HttpCode(200)
-  @Operation({
+  @Post('destinations', WORKSPACE, {
     summary: 'Creates a destination, after a test object was written to it',
     answer: DestinationAnswer,
     refuses: {
@@ -62,8 +60,7 @@ export class BulkExportsController {
     return this.destinations.create(caller, body, sent);
   }
 
-  @Get('destinations')
-  @Operation({ summary: 'Destinations of the workspace', answer: [DestinationAnswer] })
+  @Get('destinations', READ, { summary: 'Destinations of the workspace', answer: [DestinationAnswer] })
   listDestinations(
     @FromCaller() caller: Caller,
     @Query() query: ExportsQuery,
@@ -71,8 +68,7 @@ export class BulkExportsController {
     return this.destinations.list(caller, query);
   }
 
-  @Get('destinations/:destination_id')
-  @Operation({ summary: 'A destination', answer: DestinationAnswer })
+  @Get('destinations/:destination_id', READ, { summary: 'A destination', answer: DestinationAnswer })
   getDestination(
     @FromCaller() caller: Caller,
     @PathId('destination_id') id: string,
@@ -80,8 +76,7 @@ export class BulkExportsController {
     return this.destinations.get(caller, id);
   }
 
-  @Patch('destinations/:destination_id')
-  @Operation({
+  @Patch('destinations/:destination_id', WORKSPACE, {
     summary: 'Renames a destination, or gives it new credentials',
     answer: DestinationAnswer,
     refuses: {
@@ -97,9 +92,7 @@ export class BulkExportsController {
     return this.destinations.change(caller, id, body);
   }
 
-  @Post('destinations/:destination_id/test')
-  @HttpCode(200)
-  @Operation({
+  @Post('destinations/:destination_id/test', WORKSPACE, {
     summary: 'Tests a destination again; the answer has the result',
     answer: DestinationAnswer,
     refuses: { 403: 'The plan does not allow exports, or the key is that of a deployment' },
@@ -111,9 +104,7 @@ export class BulkExportsController {
     return this.destinations.test(caller, id);
   }
 
-  @Delete('destinations/:destination_id')
-  @HttpCode(204)
-  @Operation({
+  @Delete('destinations/:destination_id', WORKSPACE, {
     summary:
       'Deletes a destination with its credentials, unless exports or schedules use it; with force these fail',
     status: 204,
@@ -127,9 +118,7 @@ export class BulkExportsController {
     return this.destinations.delete(caller, id, query.force ?? false);
   }
 
-  @Post()
-  @HttpCode(200)
-  @Operation({
+  @Post('', WORKSPACE, {
     summary: 'Creates an export',
     answer: ExportAnswer,
     refuses: {
@@ -148,9 +137,7 @@ export class BulkExportsController {
     return this.exports.create(caller, body, sent, RepeatKey.parse(key));
   }
 
-  @Post('estimate')
-  @HttpCode(200)
-  @Operation({
+  @Post('estimate', READ, {
     summary: 'Rows, bytes and time that an export would have; nothing is made',
     answer: ExportEstimateAnswer,
     refuses: { 403: 'The plan does not allow exports, or the key is that of a deployment' },
@@ -159,14 +146,12 @@ export class BulkExportsController {
     return this.exports.estimate(caller, body);
   }
 
-  @Get()
-  @Operation({ summary: 'Exports of the workspace', answer: [ExportAnswer] })
+  @Get('', READ, { summary: 'Exports of the workspace', answer: [ExportAnswer] })
   list(@FromCaller() caller: Caller, @Query() query: ListedExportsQuery): Promise<readonly ExportAnswer[]> {
     return this.exports.list(caller, query);
   }
 
-  @Get('runs')
-  @Operation({ summary: 'Runs of all exports that a schedule has made', answer: [ExportRunAnswer] })
+  @Get('runs', READ, { summary: 'Runs of all exports that a schedule has made', answer: [ExportRunAnswer] })
   listScheduledRuns(
     @FromCaller() caller: Caller,
     @Query() query: ScheduledRunsQuery,
@@ -174,14 +159,12 @@ export class BulkExportsController {
     return this.exports.listScheduledRuns(caller, query);
   }
 
-  @Get(':export_id')
-  @Operation({ summary: 'An export', answer: ExportAnswer })
+  @Get(':export_id', READ, { summary: 'An export', answer: ExportAnswer })
   get(@FromCaller() caller: Caller, @PathId('export_id') id: string): Promise<ExportAnswer> {
     return this.exports.get(caller, id);
   }
 
-  @Patch(':export_id')
-  @Operation({
+  @Patch(':export_id', WORKSPACE, {
     summary: 'Cancels an export for good, pauses it, has a schedule run now or gives it another destination',
     answer: ExportAnswer,
     refuses: {
@@ -198,9 +181,7 @@ export class BulkExportsController {
     return this.exports.change(caller, id, body, ignored === '');
   }
 
-  @Post(':export_id/continue')
-  @HttpCode(200)
-  @Operation({
+  @Post(':export_id/continue', WORKSPACE, {
     summary:
       'Continues an export that is FAILED or TIMEDOUT: creates an export that adopts its finished files and exports the rest',
     answer: ExportAnswer,
@@ -220,8 +201,7 @@ export class BulkExportsController {
     return this.exports.continue(caller, id, RepeatKey.parse(key));
   }
 
-  @Get(':export_id/late')
-  @Operation({
+  @Get(':export_id/late', READ, {
     summary: 'Counts the runs that came or changed after a completed export had begun to read their day',
     answer: LateRunsAnswer,
     refuses: { 400: 'The export is not COMPLETED' },
@@ -230,9 +210,7 @@ export class BulkExportsController {
     return this.exports.reportLate(caller, id);
   }
 
-  @Post(':export_id/late')
-  @HttpCode(200)
-  @Operation({
+  @Post(':export_id/late', WORKSPACE, {
     summary: 'Creates an export of just these runs, with the settings of the export, without feedback',
     answer: ExportAnswer,
     refuses: {
@@ -251,8 +229,10 @@ export class BulkExportsController {
     return this.exports.exportLate(caller, id, RepeatKey.parse(key));
   }
 
-  @Get(':export_id/runs')
-  @Operation({ summary: 'Runs of an export, by the time of their window', answer: [ExportRunAnswer] })
+  @Get(':export_id/runs', READ, {
+    summary: 'Runs of an export, by the time of their window',
+    answer: [ExportRunAnswer],
+  })
   listRuns(
     @FromCaller() caller: Caller,
     @PathId('export_id') id: string,
@@ -261,8 +241,7 @@ export class BulkExportsController {
     return this.exports.listRuns(caller, id, query);
   }
 
-  @Get(':export_id/runs/:run_id')
-  @Operation({ summary: 'A run of an export', answer: ExportRunAnswer })
+  @Get(':export_id/runs/:run_id', READ, { summary: 'A run of an export', answer: ExportRunAnswer })
   getRun(
     @FromCaller() caller: Caller,
     @PathId('export_id') id: string,

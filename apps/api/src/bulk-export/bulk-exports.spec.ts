@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ANNOTATION, type BulkExport, type BulkExportRun, idOf, RESOURCES, SECRETS } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import type { TestTenant } from '../testdata/running-api.js';
 import { testApi } from '../testdata/test-api.js';
+import { CREDENTIALS, KEYS, testObjects } from '../testdata/test-bucket.js';
 
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 
 const STRICT = { prefer: 'handling=strict' };
 
@@ -17,23 +15,12 @@ const MAX_UNFINISHED = 100;
 
 describe('the bulk export routes', () => {
   const { api, tenant } = testApi({ maxUnfinishedExports: MAX_UNFINISHED });
-  let objects: EmbeddedObjectStore;
+  const objects = testObjects();
   let sessionId = '';
-  const folder = temporaryFolder();
 
   beforeAll(async () => {
-    const log = createLogger('test', 'error');
-    objects = await startObjectStore({
-      folder,
-      host: '127.0.0.1',
-      port: 0,
-      log,
-      buckets: ['bucket'],
-      ...KEYS,
-    });
     sessionId = (await api.store.projects.ensure(tenant.tenantId, 'project')).id;
   });
-  afterAll(() => objects.stop());
 
   const destination = (config: object = {}, credentials: object = {}) => ({
     destination_type: 'object_store',
@@ -42,10 +29,10 @@ describe('the bulk export routes', () => {
       bucket_name: 'bucket',
       prefix: 'exports',
       region: 'us-east-1',
-      endpoint_url: `http://127.0.0.1:${objects.port}`,
+      endpoint_url: objects.endpoint,
       ...config,
     },
-    credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey, ...credentials },
+    credentials: { ...CREDENTIALS, ...credentials },
   });
   const makeDestination = async () =>
     (await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination())).json;
@@ -250,10 +237,13 @@ describe('the bulk export routes', () => {
       'body.destination_type enum',
       'body.display_name string_too_long',
     ]);
-    for (const prefix of ['a/../b', 'a%2e', ' a', 'a/ ', 'a\u202eb', 'a\u2028b', '日'.repeat(171)]) {
+    for (const prefix of ['a/../b', 'a%2e', ' a', 'a/ ', 'a\u202eb', 'a\u2028b', '日'.repeat(267)]) {
       const escape = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination({ prefix }));
       expect([prefix, problems(escape)]).toEqual([prefix, ['body.config.prefix field_value_invalid']]);
     }
+    const long = destination({ prefix: 'a'.repeat(2048) });
+    const refused = await tenant.call('POST', '/api/v1/bulk-exports/destinations', long);
+    expect(refused.json.detail[0].msg).toMatch(/at most 800 bytes long: .*; give a shorter one$/);
     const odd = destination({ prefix: 'R&D 100%/~ä日😀' });
     expect((await tenant.call('POST', '/api/v1/bulk-exports/destinations', odd)).status).toBe(200);
   });

@@ -24,7 +24,14 @@ import { changeOf } from './change-export.js';
 import { type CheckedExport, checkExportRequest } from './check-export-request.js';
 import { makeContinuation } from './continue-export.js';
 import { isVendors, requireExportPlan } from './destinations.js';
-import type { ExportAnswer, ExportEstimateAnswer, ExportRunAnswer, LateRunsAnswer } from './export-answer.js';
+import {
+  type ExportAnswer,
+  type ExportEstimateAnswer,
+  type ExportRunAnswer,
+  inExportWords,
+  type LateRunsAnswer,
+  renderExportRun,
+} from './export-answer.js';
 import { coveredWindows, EXPORT_DEFAULTS, exportFigures, renderEstimate } from './export-estimate.js';
 import { ExportHistory, type ExportOwner, type FoundExport } from './export-history.js';
 import {
@@ -36,9 +43,7 @@ import {
   type ScheduledRunsQuery,
 } from './export-request.js';
 import type { ExportWebhooks } from './export-webhooks.js';
-import { inExportWords } from './export-words.js';
 import { type FormerExport, lateExportDraft, reportLateRuns } from './late-runs.js';
-import { renderExportRun } from './render-export-run.js';
 import type { KeyedExports, RepeatKey } from './repeat-key.js';
 
 const FIELDS = ['status', 'bulk_export_destination_id', 'session_id', 'source_bulk_export_id'] as const;

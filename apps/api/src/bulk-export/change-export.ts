@@ -9,8 +9,8 @@ import {
   isFinishedExport,
 } from '#lib/resources';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
-import { invalid } from '../wire/request-pipe.js';
 import type { PatchExportRequest } from './export-request.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 /**
  * The destination that something is to be written to.
@@ -63,7 +63,7 @@ export function changeOf(
     bulk_export_destination_id: destinationId,
   } = request;
   if ([wanted, paused, runNow, destinationId].filter(isGiven).length !== 1)
-    throw invalid([{ loc: ['body'], msg: ONE_OF, type: 'value_error' }]);
+    throw wrongField(['body'], ONE_OF);
   const status = exportWireStatus(bulkExport);
   if (isGiven(wanted) && (status === 'CANCELLED' || (isVendors && isFinishedExport(status))))
     return undefined;

@@ -12,6 +12,7 @@ import { isVendors, requireExportPlan } from './destinations.js';
 import { findDestination } from './change-export.js';
 import type { CreateExportRequest } from './export-request.js';
 import type { ExportWebhooks } from './export-webhooks.js';
+import { wrongValue } from '../wire/request-pipe.js';
 
 /** Dependencies of the checks of a request for an export. */
 export interface ExportRequestWorld {
@@ -41,25 +42,31 @@ export async function checkExportRequest(
   const { namespace } = requireExportPlan(workspaces.homeOf(caller.tenantId));
   const problems = [
     ...windowProblems(request, now),
-    ...(request.all_experiments ? [ALL_EXPERIMENTS] : []),
+    ...projectProblems(request),
     ...filterProblems(request),
     ...filesProblems(request),
     ...(await webhooks.problems(request.webhook ?? undefined)),
   ];
   if (problems.length > 0) throw invalid(problems);
   const destination = findDestination(destinations, namespace, request.bulk_export_destination_id);
-  const sessionId = request.session_id.toLowerCase();
+  const sessionId = request.session_id?.toLowerCase() ?? '';
   if (!(await projects.find(caller.tenantId, { id: sessionId })))
     throw new PublicError('not_found', `Session with ID ${sessionId} not found`);
   const spec = buildExportSpec(request, destination.metadata.name, sessionId) as BulkExportSpec;
   return { namespace, sessionId, spec, isVendors: isVendors(destination) };
 }
 
-const ALL_EXPERIMENTS: FieldProblem = {
-  loc: ['body', 'all_experiments'],
-  msg: 'an export is of one tracing project; name that of an experiment in session_id, and make an export for each',
-  type: 'value_error',
-};
+/** A request for all experiments names no project, and is told what to do instead. */
+function projectProblems({ all_experiments, session_id }: CreateExportRequest): readonly FieldProblem[] {
+  if (all_experiments)
+    return [
+      wrongValue(
+        ['body', 'all_experiments'],
+        'an export is of one tracing project; name an experiment in session_id, and make an export for each (GET /api/v1/sessions?reference_free=false lists them)',
+      ),
+    ];
+  return session_id ? [] : [{ loc: ['body', 'session_id'], msg: 'Field required', type: 'missing' }];
+}
 
 function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[] {
   const problem = filter ? findFilterProblem(filter) : undefined;
@@ -73,11 +80,7 @@ function filesProblems({
   page_bytes,
   table,
 }: CreateExportRequest): readonly FieldProblem[] {
-  const problem = (field: string, msg: string): FieldProblem => ({
-    loc: ['body', field],
-    msg,
-    type: 'value_error',
-  });
+  const problem = (field: string, msg: string): FieldProblem => wrongValue(['body', field], msg);
   return [
     ...(format === 'JSONL' && compression === 'snappy'
       ? [problem('compression', 'JSONL has no compression snappy; use zstd, gzip or none')]

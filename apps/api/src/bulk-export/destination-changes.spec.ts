@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
+import { describe, expect, it } from '@jest/globals';
 import {
   ANNOTATION,
   type BulkExportDestination,
@@ -8,37 +7,22 @@ import {
   RESOURCES,
   SECRETS,
 } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
+import { CREDENTIALS, KEYS, testObjects } from '../testdata/test-bucket.js';
 
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 const PATH = '/api/v1/bulk-exports/destinations';
 
 describe('changes of a destination', () => {
   const { api, tenant } = testApi();
-  let objects: EmbeddedObjectStore;
-  const folder = temporaryFolder();
-
-  beforeAll(async () => {
-    const log = createLogger('test', 'error');
-    objects = await startObjectStore({
-      folder,
-      host: '127.0.0.1',
-      port: 0,
-      log,
-      buckets: ['bucket'],
-      ...KEYS,
-    });
-  });
-  afterAll(() => objects.stop());
+  const objects = testObjects();
 
   async function make(): Promise<string> {
     const { json } = await tenant.call('POST', PATH, {
       destination_type: 'object_store',
       display_name: 'first',
       config: { bucket_name: 'bucket', endpoint_url: objects.endpoint },
-      credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
+      credentials: CREDENTIALS,
     });
     return json.id as string;
   }

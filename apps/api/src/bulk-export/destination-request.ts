@@ -1,5 +1,8 @@
+import type { PublicError } from '#lib/errors';
+import type { DestinationConfig } from '#lib/resources';
 import { Choice, Flag, Nested, Text } from '../wire/fields.js';
 import { QueryFlag } from '../wire/query-flag.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 // the resource has the same pattern; its other rules refuse the prefixes that no character class can describe
@@ -26,7 +29,7 @@ const STORAGE_CLASS = {
 };
 
 /** The same as four fields of the config, in the words of the S3 client. */
-export class S3ArgumentsRequest {
+class S3ArgumentsRequest {
   @Choice(ENCRYPTIONS, { about: 'As server_side_encryption' })
   ServerSideEncryption?: Encryption | null;
 
@@ -43,7 +46,7 @@ export class S3ArgumentsRequest {
 const ADDRESSING = ['auto', 'virtual', 'path'] as const;
 
 /** Settings of the S3 client. */
-export class S3ConfigRequest {
+class S3ConfigRequest {
   @Choice(ADDRESSING, {
     about:
       'virtual: the bucket is put into the host of endpoint_url, with include_bucket_in_prefix false, and answered so; path: it is in the path, not for AWS itself; auto: as include_bucket_in_prefix says',
@@ -51,7 +54,13 @@ export class S3ConfigRequest {
   addressing_style?: (typeof ADDRESSING)[number] | null;
 }
 
-const ROLE = 'Refused: no role is assumed here; give credentials';
+const ROLE = {
+  maxLength: 640,
+  pattern: /^arn:aws[a-z-]*:iam::[0-9]{12}:role\/[A-Za-z0-9+=,.@_/-]+$/,
+  patternText: 'String should be the ARN of a role',
+  about:
+    'Role of AWS that the credentials of the platform assume, with the id of the workspace as external id; in place of credentials, where the Workspace allows those of the platform (spec.allowEnvironmentCredentials)',
+};
 
 export class DestinationConfigRequest {
   @Text({
@@ -64,11 +73,11 @@ export class DestinationConfigRequest {
   bucket_name: string;
 
   @Text({
-    maxLength: 512,
+    maxLength: 2048,
     pattern: PREFIX,
     patternText: 'String should have no control characters and none of " < > \\ ^ ` { | }',
     isUnicode: true,
-    about: 'Root of all keys inside the bucket; short, since keys have 1,024 bytes at most',
+    about: 'Root of all keys inside the bucket; at most 800 bytes, since keys have 1,024 at most',
   })
   prefix?: string | null;
 
@@ -115,7 +124,7 @@ export class DestinationConfigRequest {
   @Nested(() => S3ConfigRequest, { about: 'How buckets are addressed', isStrict: true })
   config_kwargs_s3?: S3ConfigRequest | null;
 
-  @Text({ maxLength: 2048, about: ROLE })
+  @Text(ROLE)
   aws_role_arn?: string | null;
 }
 
@@ -146,7 +155,7 @@ export class CreateDestinationRequest {
   })
   credentials?: DestinationCredentialsRequest | null;
 
-  @Text({ maxLength: 2048, about: ROLE })
+  @Text({ ...ROLE, about: 'As in config' })
   aws_role_arn?: string | null;
 }
 
@@ -168,6 +177,51 @@ export class PatchDestinationRequest {
   })
   credentials?: DestinationCredentialsRequest | null;
 
-  @Text({ maxLength: 2048, about: ROLE })
+  @Text({ ...ROLE, about: 'Assumed from now on; the credentials are deleted once no export needs them' })
   aws_role_arn?: string | null;
+}
+
+/**
+ * The role of a request, which may name it in two places.
+ * @throws PublicError invalid for two roles, and beside credentials
+ */
+export function roleOf({
+  aws_role_arn: role,
+  config,
+  credentials,
+}: Partial<Pick<CreateDestinationRequest, 'aws_role_arn' | 'config' | 'credentials'>>): string | undefined {
+  const loc = ['body', 'aws_role_arn'];
+  const ofConfig = config?.aws_role_arn;
+  if (role && ofConfig && role !== ofConfig) throw wrongField(loc, 'config.aws_role_arn is another role');
+  const named = role ?? ofConfig ?? undefined;
+  if (named && credentials) throw wrongField(loc, 'Give either credentials or aws_role_arn');
+  return named;
+}
+
+type Address = Pick<DestinationConfig, 'includeBucketInPrefix' | 'endpointUrl'>;
+
+/**
+ * Where a bucket is addressed: by its path, or by its host, which the style `virtual` puts it into.
+ * @throws PublicError invalid when the style contradicts another field
+ */
+export function addressOf(wire: DestinationConfigRequest): Address {
+  const { bucket_name: bucket, include_bucket_in_prefix: isInPath } = wire;
+  const style = wire.config_kwargs_s3?.addressing_style ?? 'auto';
+  const endpointUrl = wire.endpoint_url ?? undefined;
+  const refused = (msg: string): PublicError => {
+    const loc = ['body', 'config', 'config_kwargs_s3', 'addressing_style'];
+    return wrongField(loc, msg);
+  };
+  if (style === 'path' && endpointUrl === undefined)
+    throw refused('Buckets of AWS itself are in the host name: leave it out, or give endpoint_url');
+  if (style !== 'auto' && typeof isInPath === 'boolean' && isInPath !== (style === 'path'))
+    throw refused('include_bucket_in_prefix says the opposite: give one of them');
+  if (style !== 'virtual' || endpointUrl === undefined)
+    return { includeBucketInPrefix: isInPath ?? true, endpointUrl };
+  const [scheme = '', rest = ''] = endpointUrl.split('://');
+  const isNamed = isInPath === false || rest.startsWith(`${bucket}.`);
+  return {
+    includeBucketInPrefix: false,
+    endpointUrl: isNamed ? endpointUrl : `${scheme}://${bucket}.${rest}`,
+  };
 }

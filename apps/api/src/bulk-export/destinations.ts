@@ -25,15 +25,17 @@ import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { renderReason } from '../wire/render-reason.js';
 import { invalid } from '../wire/request-pipe.js';
 import { rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
-import { addressOf } from './bucket-address.js';
-import type {
-  CreateDestinationRequest,
-  DestinationConfigRequest,
-  DestinationCredentialsRequest,
-  PatchDestinationRequest,
+import {
+  addressOf,
+  type CreateDestinationRequest,
+  type DestinationConfigRequest,
+  type DestinationCredentialsRequest,
+  type PatchDestinationRequest,
+  roleOf,
 } from './destination-request.js';
 import type { DestinationAnswer, S3ArgumentsAnswer } from './export-answer.js';
 import { type ExportsQuery, MAX_LISTED } from './export-request.js';
+import { wrongField, wrongValue } from '../wire/request-pipe.js';
 
 /**
  * Tests at a time, of all workspaces. Each looks names up, of which one process has 256 at a time for all of them, and may
@@ -86,11 +88,10 @@ const CREDENTIALS_REQUIRED =
   'credentials are missing: this workspace may not use those of the platform; ' +
   'give credentials, or have spec.allowEnvironmentCredentials of the Workspace set';
 
-const NOTHING_TO_CHANGE = {
-  loc: ['body'],
-  msg: 'Give display_name, credentials or both; what a destination writes to cannot be changed',
-  type: 'value_error',
-};
+const NOTHING_TO_CHANGE = wrongValue(
+  ['body'],
+  'Give display_name, credentials or both; what a destination writes to cannot be changed',
+);
 
 /** Former credentials of a destination that exports still need, or that were its own ten minutes ago. */
 const MAX_FORMER = 32;
@@ -133,7 +134,7 @@ function writeSettingsOf(wire: DestinationConfigRequest): Partial<DestinationCon
   ) => {
     if ((a ?? undefined) === undefined || (b ?? undefined) === undefined) return a ?? b ?? undefined;
     const loc = ['body', 'config', 's3_additional_kwargs', name];
-    throw invalid([{ loc, msg: `Give either ${name} or ${own}`, type: 'value_error' }]);
+    throw wrongField(loc, `Give either ${name} or ${own}`);
   };
   const { ServerSideEncryption, SSEKMSKeyId, StorageClass, ACL } = words;
   return {
@@ -180,14 +181,13 @@ export class Destinations {
     request: CreateDestinationRequest,
     sent: SentWords,
   ): Promise<DestinationAnswer> {
-    refuseRole(request.aws_role_arn ?? request.config.aws_role_arn);
     const home = requireExportPlan(this.workspaces.homeOf(caller.tenantId));
     const { namespace } = home;
     const id = randomUUID();
     const name = `${dnsLabel(request.display_name).slice(0, 40).replace(/-+$/, '')}-${id.slice(0, 8)}`;
     const credentials = credentialsOf(request.credentials);
     const secretName = credentials && `${name}-credentials`;
-    const config = configOf(request.config);
+    const config = { ...configOf(request.config), awsRoleArn: roleOf(request) };
     const draft = {
       metadata: {
         name,
@@ -202,8 +202,7 @@ export class Destinations {
         ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
       },
     };
-    if (!credentials && !home.allowsEnvironmentCredentials)
-      throw new PublicError('bad_request', CREDENTIALS_REQUIRED);
+    if (!credentials) requireEnvironmentCredentials(home);
     await this.home.dryRun(draft);
     await this.#mustBeUsable(caller, config, credentials);
     if (credentials && secretName !== undefined)
@@ -230,23 +229,27 @@ export class Destinations {
    * @throws PublicError not_found; bad_request when the test with the new credentials fails; conflict
    */
   async change(caller: Caller, id: string, request: PatchDestinationRequest): Promise<DestinationAnswer> {
-    requireExportPlan(this.workspaces.homeOf(caller.tenantId));
-    refuseRole(request.aws_role_arn);
+    const home = requireExportPlan(this.workspaces.homeOf(caller.tenantId));
     const found = this.#find(caller, id);
     const { name, namespace = '' } = found.metadata;
     const credentials = credentialsOf(request.credentials);
     const { display_name: displayName } = request;
+    const { credentialsSecretRef, config } = found.spec;
+    const named = roleOf(request);
+    // keys of a person who has them assume a role are replaced by keys that do the same
+    const awsRoleArn = named ?? (credentials && credentialsSecretRef ? config.awsRoleArn : undefined);
+    const isSwitched = credentials !== undefined || named !== undefined;
     // clients of LangSmith send their changed fields alone, which may be none that is known here
-    if (!credentials && !displayName && isVendors(found)) return this.#render(caller, found);
-    if (!credentials && !displayName) throw invalid([NOTHING_TO_CHANGE]);
+    if (!isSwitched && !displayName && isVendors(found)) return this.#render(caller, found);
+    if (!isSwitched && !displayName) throw invalid([NOTHING_TO_CHANGE]);
     const secretName = credentials && `${name}-credentials-${randomUUID().slice(0, 8)}`;
-    if (credentials && secretName !== undefined) {
-      await this.#mustBeUsable(caller, found.spec.config, credentials);
+    if (named !== undefined) requireEnvironmentCredentials(home);
+    if (isSwitched) await this.#mustBeUsable(caller, { ...config, awsRoleArn }, credentials);
+    if (credentials && secretName !== undefined)
       await this.secrets.create({ namespace, name: secretName }, 'destination-credentials', credentials);
-    }
     const written = this.home.change({ namespace, name }, (current) => {
       const renamed = { ...current, spec: { ...current.spec, ...(displayName ? { displayName } : {}) } };
-      return secretName === undefined ? renamed : this.#withSecret(renamed, secretName);
+      return isSwitched ? this.#switched(renamed, secretName, awsRoleArn) : renamed;
     });
     const changed = await this.#orCleanUp(written, namespace, secretName);
     return this.#render(caller, changed);
@@ -318,19 +321,31 @@ export class Destinations {
     return found;
   }
 
-  /** @throws PublicError conflict */
-  #withSecret(destination: BulkExportDestination, name: string): BulkExportDestination {
-    const { metadata, spec } = destination;
-    const credentialsSecretRef = { name };
-    const former = spec.credentialsSecretRef?.name;
-    if (former === undefined) return { ...destination, spec: { ...spec, credentialsSecretRef } };
+  /**
+   * The destination with other credentials, or another role, in place of both.
+   * @throws PublicError conflict
+   */
+  #switched(
+    destination: BulkExportDestination,
+    secretName: string | undefined,
+    awsRoleArn: string | undefined,
+  ): BulkExportDestination {
+    const { metadata } = destination;
+    const { credentialsSecretRef, config, ...others } = destination.spec;
+    const spec = {
+      ...others,
+      config: { ...config, awsRoleArn },
+      ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
+    };
+    const former = credentialsSecretRef?.name;
+    if (former === undefined) return { ...destination, spec };
     if (formerCredentials(destination).length >= MAX_FORMER)
       throw new PublicError('conflict', TOO_MANY_FORMER);
     const since = this.clock.now().toISOString();
     return {
       ...destination,
       metadata: withFormerCredentials(metadata, { secretName: former, since }),
-      spec: { ...spec, credentialsSecretRef },
+      spec,
     };
   }
 
@@ -340,15 +355,10 @@ export class Destinations {
     credentials: Credentials | undefined,
   ): Promise<void> {
     // loaded when it is needed: the client takes 20 MB, and destinations are made rarely
-    const { destinationSettings } = await import('#lib/object-store');
-    const keys = {
-      accessKeyId: credentials?.['access_key_id'],
-      secretAccessKey: credentials?.['secret_access_key'],
-      sessionToken: credentials?.['session_token'],
-      allowEnvironmentCredentials: credentials === undefined,
-    };
+    const { destinationSettings, keysOfSecret } = await import('#lib/object-store');
+    const keys = keysOfSecret(credentials && new Map(Object.entries(credentials)), true);
     const { allowPrivateEndpoints } = this;
-    const settings = { ...destinationSettings(config, keys), allowPrivateEndpoints };
+    const settings = { ...destinationSettings(config, keys, caller.tenantId), allowPrivateEndpoints };
     const { bucketName, prefix } = config;
     const result = await this.#tests.run(caller.tenantId, settings, bucketName, prefix);
     if (result.kind === 'usable') return;
@@ -384,12 +394,8 @@ export class Destinations {
 }
 
 /** @throws PublicError bad_request */
-function refuseRole(role: string | null | undefined): void {
-  if (role)
-    throw new PublicError(
-      'bad_request',
-      'aws_role_arn is not supported: no role is assumed for a destination; give credentials, or run the platform with the role and have spec.allowEnvironmentCredentials of the Workspace set',
-    );
+function requireEnvironmentCredentials({ allowsEnvironmentCredentials }: TenantHome): void {
+  if (!allowsEnvironmentCredentials) throw new PublicError('bad_request', CREDENTIALS_REQUIRED);
 }
 
 /** True for a destination that was created in the words of LangSmith; so are its exports then. */
@@ -427,6 +433,7 @@ function renderDestination(
       kms_key_id: config.kmsKeyId ?? null,
       storage_class: config.storageClass ?? null,
       acl: config.acl ?? null,
+      aws_role_arn: config.awsRoleArn ?? null,
       s3_additional_kwargs: s3Arguments(config),
     },
     credentials_keys: credentialsKeys,

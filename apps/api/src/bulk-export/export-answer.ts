@@ -1,5 +1,22 @@
-import type { RenderedExport, RenderedSchedule, RenderedWebhook, WebhookState } from '#lib/export-plan';
-import type { ExportWireStatus } from '#lib/resources';
+import {
+  type RenderedExport,
+  type RenderedSchedule,
+  type RenderedWebhook,
+  updatedAt,
+  type WebhookState,
+} from '#lib/export-plan';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  exportRunWireStatus,
+  type ExportWireStatus,
+  idOf,
+  isFinishedExport,
+  statusReason,
+} from '#lib/resources';
+import { formatInstant } from '#lib/time';
+import { type ExportProgressRecord, writtenSoFar } from '#lib/trace-store';
+import { renderReason } from '../wire/render-reason.js';
 import {
   Answered,
   FLAG,
@@ -16,6 +33,7 @@ import {
   WHOLE,
   words,
 } from '../wire/shape.js';
+import { vendorWord, wordFor } from '../wire/vocabulary.js';
 
 /** Progress of a schedule, in the API. */
 class ScheduleAnswer implements RenderedSchedule {
@@ -95,7 +113,7 @@ export class S3ArgumentsAnswer {
   @Perhaps(TEXT) readonly ACL?: string;
 }
 
-export class DestinationConfigAnswer {
+class DestinationConfigAnswer {
   @Answered(TEXT) readonly bucket_name: string;
   @Answered(TEXT) readonly prefix: string;
   @Answered(orNull(TEXT)) readonly region: string | null;
@@ -106,6 +124,7 @@ export class DestinationConfigAnswer {
   @Answered(orNull(TEXT)) readonly kms_key_id: string | null;
   @Answered(orNull(TEXT)) readonly storage_class: string | null;
   @Answered(orNull(TEXT), 'Canned ACL of objects') readonly acl: string | null;
+  @Answered(orNull(TEXT), 'Role that is assumed') readonly aws_role_arn: string | null;
   @Answered(orNull(object(() => S3ArgumentsAnswer)), 'The same in the words of the S3 client')
   readonly s3_additional_kwargs: S3ArgumentsAnswer | null;
 }
@@ -195,7 +214,7 @@ export class ExportEstimateAnswer {
   @Answered(NUMBER, 'Time of the work, about, once the export has begun') readonly seconds: number;
 }
 
-export class ExportRunResultAnswer {
+class ExportRunResultAnswer {
   @Answered(WHOLE, 'In finished files') readonly rows_written: number;
   @Answered(WHOLE, 'Feedback in finished files') readonly feedback_rows_written: number;
   @Answered(textList(), 'BUCKET/KEY of every finished file') readonly exported_files: readonly string[];
@@ -205,7 +224,7 @@ export class ExportRunResultAnswer {
   @Answered(orNull(TEXT), 'Always null') readonly pending_upload: string | null;
 }
 
-export class ExportRunMetadataAnswer {
+class ExportRunMetadataAnswer {
   @Answered(TEXT) readonly prefix: string;
   @Answered(TIME) readonly start_time: string;
   @Answered(TIME) readonly end_time: string;
@@ -238,4 +257,96 @@ export class ExportRunAnswer {
   @Answered(TIME) readonly updated_at: string;
   @Answered(orNull(TIME)) readonly finished_at: string | null;
   @Answered(object(() => ExportRunMetadataAnswer)) readonly metadata: ExportRunMetadataAnswer;
+}
+
+/**
+ * The answer about an export, in the words that it was requested with.
+ * @param isVendors true for one to a destination of type `s3`
+ */
+export function inExportWords(
+  bulkExport: BulkExport,
+  rendered: RenderedExport,
+  isVendors: boolean,
+): ExportAnswer {
+  const { compression, status, interval_hours: hours } = rendered;
+  const isLive = hours !== null && !isFinishedExport(status);
+  const said = isLive ? 'IntervalScheduled' : vendorWord('status', status);
+  const sent = wordFor(bulkExport, 'compression', compression, '');
+  return {
+    ...rendered,
+    start_time: withoutNoFraction(rendered.start_time),
+    end_time: withoutNoFraction(rendered.end_time),
+    status: isVendors ? said : status,
+    compression: sent === '' ? (isVendors ? vendorWord('compression', compression) : compression) : sent,
+  };
+}
+
+/** Clients compare times as texts; few send a fraction. */
+function withoutNoFraction(time: string | null): string | null {
+  return time?.replace(/\.0+Z$/, 'Z') ?? null;
+}
+
+/** A run of an export on the wire. Progress comes from the store, the rest from the resource. */
+export function renderExportRun(
+  run: BulkExportRun,
+  exportId: string,
+  progress: ExportProgressRecord | undefined,
+  keys: readonly string[],
+  { sessionId, isVendors }: { readonly sessionId: string | null; readonly isVendors: boolean },
+): ExportRunAnswer {
+  const { metadata, spec, status } = run;
+  const wireStatus = exportRunWireStatus(run);
+  const hasEnded = isFinishedExport(wireStatus);
+  const rows = rowsOf(run, progress, hasEnded);
+  const { bucketName, prefix } = spec.destination.config;
+  const cursor = progress?.cursor;
+  return {
+    id: idOf(run) ?? '',
+    bulk_export_id: exportId,
+    session_id: sessionId,
+    status: isVendors ? vendorWord('status', wireStatus) : wireStatus,
+    ...renderReason(statusReason(run)),
+    retry_number: Math.max(0, (status?.attempt ?? 1) - 1),
+    errors: status?.errors ?? null,
+    rows_exported: rows,
+    percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
+    start_time: spec.startTime,
+    end_time: spec.endTime,
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: progress?.updatedAt.toISOString() ?? updatedAt(run),
+    finished_at: status?.finishedAt ?? null,
+    metadata: {
+      prefix: prefix ?? '',
+      start_time: spec.startTime,
+      end_time: spec.endTime,
+      result:
+        isVendors && keys.length === 0 && !hasEnded
+          ? null
+          : {
+              rows_written: progress?.rows ?? status?.rows ?? 0,
+              feedback_rows_written: progress?.feedbackRows ?? status?.feedbackRows ?? 0,
+              exported_files: keys.map((key) => `${bucketName}/${key}`),
+              export_path: folderOf(keys[0], bucketName),
+              pending_upload: null,
+              latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,
+            },
+    },
+  };
+}
+
+/**
+ * Rows of a run: while it is active, those written so far, which are never fewer than in its resource; else
+ * those in the bucket.
+ */
+function rowsOf(
+  { status }: BulkExportRun,
+  progress: ExportProgressRecord | undefined,
+  hasEnded: boolean,
+): number {
+  if (!progress) return status?.rows ?? 0;
+  return hasEnded ? progress.rows : Math.max(writtenSoFar(progress).rows, status?.rows ?? 0);
+}
+
+function folderOf(key: string | undefined, bucket: string): string | null {
+  return key === undefined ? null : `${bucket}/${key.slice(0, key.lastIndexOf('/'))}`;
 }

@@ -1,7 +1,8 @@
-import { Transform, Type } from 'class-transformer';
+import { Transform } from 'class-transformer';
 import { EXPORT_COLUMNS } from '#lib/trace-store';
 import { bothWords, ourWord } from '../wire/vocabulary.js';
 import { Choice, Flag, Nested, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { QueryWhole } from '../wire/query-flag.js';
 
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
 
@@ -24,8 +25,8 @@ export class CreateExportRequest {
   @Uuid({ required: true })
   bulk_export_destination_id: string;
 
-  @Uuid({ required: true, about: 'Id of the tracing project' })
-  session_id: string;
+  @Uuid({ about: 'Id of the tracing project; required' })
+  session_id?: string | null;
 
   @Flag({ about: 'True is refused: an export is of one tracing project' })
   all_experiments?: boolean | null;
@@ -132,16 +133,14 @@ export const MAX_LISTED = 1_000;
 
 /** Query of lists that answer a plain array. */
 export class ExportsQuery {
-  @Whole({
+  @QueryWhole({
     min: 1,
     max: MAX_LISTED,
     about: 'Most items to answer; 1000 when absent, of the runs of one export all',
   })
-  @Type(() => Number)
   limit?: number;
 
-  @Whole({ min: 0, about: 'Items to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, about: 'Items to skip' })
   offset?: number;
 }
 

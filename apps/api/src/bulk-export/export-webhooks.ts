@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { FieldProblem } from '#lib/errors';
+import { unless, type FieldProblem } from '#lib/errors';
 import { type Draft, isAlreadyExists } from '#lib/kube';
 import { type AddressGuard, hostOf, judgeHosts, parseWebhookUrl, signingSecretsOf } from '#lib/outbound';
 import { ANNOTATION, type BulkExport, WEBHOOK_SECRET_KEY } from '#lib/resources';
@@ -89,11 +89,7 @@ export class ExportWebhooks {
     const { metadata, spec } = made;
     const place = { namespace: metadata.namespace ?? '', name: spec.webhook?.secretRef?.name ?? '' };
     const values = { [WEBHOOK_SECRET_KEY.secret]: secret, [WEBHOOK_SECRET_KEY.url]: url };
-    try {
-      await this.parts.secrets.create(place, 'webhook-secret', values, made);
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
+    await this.parts.secrets.create(place, 'webhook-secret', values, made).catch(unless(isAlreadyExists));
   }
 }
 

@@ -1,27 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { type BulkExport, type BulkExportDestination, type BulkExportRun, RESOURCES } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
+import { CREDENTIALS, testObjects } from '../testdata/test-bucket.js';
 import { VALUES } from '../wire/words.js';
 
 const PATH = '/api/v1/bulk-exports';
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 
 describe("the bulk export interface in the words of LangSmith's clients", () => {
   const { api, tenant } = testApi();
-  const folder = temporaryFolder();
-  let objects: EmbeddedObjectStore;
+  const objects = testObjects();
   let sessionId = '';
 
   beforeAll(async () => {
-    const log = createLogger('test', 'error');
-    const at = { folder, host: '127.0.0.1', port: 0, log, buckets: ['bucket'] };
-    objects = await startObjectStore({ ...at, ...KEYS });
     sessionId = (await api.store.projects.ensure(tenant.tenantId, 'project')).id;
   });
-  afterAll(() => objects.stop());
 
   const call = async (method: string, path: string, body?: object, status = 200) => {
     const answer = await tenant.call(method, PATH + path, body);
@@ -30,8 +23,8 @@ describe("the bulk export interface in the words of LangSmith's clients", () => 
   };
   const destination = (over: object = {}) => ({
     display_name: 'a bucket',
-    config: { bucket_name: 'bucket', endpoint_url: `http://127.0.0.1:${objects.port}` },
-    credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
+    config: { bucket_name: 'bucket', endpoint_url: objects.endpoint },
+    credentials: CREDENTIALS,
     ...over,
   });
   const makeDestination = async (over: object = {}) => call('POST', '/destinations', destination(over));
@@ -87,18 +80,31 @@ describe("the bulk export interface in the words of LangSmith's clients", () => 
     expect(await call('PATCH', `/destinations/${made.id}`, {})).toEqual(made);
   });
 
-  it.each([{ aws_role_arn: 'arn:aws:iam::1:role/a' }, { config: { aws_role_arn: 'arn:aws:iam::1:role/a' } }])(
-    'refuses a role in a sentence: %j',
-    async (over: { config?: object }) => {
+  const ROLE = 'arn:aws:iam::111122223333:role/exports';
+  it.each([
+    [400, { aws_role_arn: ROLE, credentials: null }, 'may not use those of the platform'],
+    [400, { config: { aws_role_arn: ROLE }, credentials: null }, 'may not use those of the platform'],
+    [422, { aws_role_arn: ROLE }, 'Give either credentials or aws_role_arn'],
+    [422, { aws_role_arn: ROLE, config: { aws_role_arn: `${ROLE}2` } }, 'config.aws_role_arn is another'],
+    [422, { aws_role_arn: 'arn:aws:iam::1:user/a' }, 'String should be the ARN of a role'],
+  ])(
+    'answers %d to the role of %j',
+    async (status, over: { config?: object; aws_role_arn?: string }, words) => {
       const config = { ...destination().config, ...over.config };
-      const body = destination({ ...over, config, credentials: null });
-      const refused = await tenant.call('POST', `${PATH}/destinations`, body);
-      expect([refused.status, refused.json.detail]).toEqual([
-        400,
-        expect.stringContaining('aws_role_arn is not supported'),
-      ]);
+      const refused = await tenant.call('POST', `${PATH}/destinations`, destination({ ...over, config }));
+      expect([refused.status, refused.text]).toEqual([status, expect.stringContaining(words)]);
     },
   );
+
+  it('switches to no role that the workspace may not use', async () => {
+    const { id } = await makeDestination();
+    const refused = await tenant.call('PATCH', `${PATH}/destinations/${id}`, { aws_role_arn: ROLE });
+    expect(refused.status).toBe(400);
+    expect(await call('GET', `/destinations/${id}`)).toMatchObject({
+      config: { aws_role_arn: null },
+      credentials_keys: ['access_key_id', 'secret_access_key'],
+    });
+  });
 
   it.each(['none', 'gzip', 'snappy', 'zstandard', 'zstd'])(
     'answers compression %s as it was sent',
@@ -202,8 +208,17 @@ describe("the bulk export interface in the words of LangSmith's clients", () => 
 
   it('refuses all experiments at once in a sentence', async () => {
     const { id } = await makeDestination();
-    const refused = await tenant.call('POST', PATH, request(id, { all_experiments: true }));
-    expect([refused.status, refused.json.detail[0].loc]).toEqual([422, ['body', 'all_experiments']]);
+    for (const session_id of [sessionId, null]) {
+      const refused = await tenant.call('POST', PATH, request(id, { all_experiments: true, session_id }));
+      expect([refused.status, refused.json.detail]).toEqual([
+        422,
+        [expect.objectContaining({ loc: ['body', 'all_experiments'] })],
+      ]);
+    }
+    const missing = await tenant.call('POST', PATH, request(id, { session_id: undefined }));
+    expect(missing.json.detail).toEqual([
+      { loc: ['body', 'session_id'], msg: 'Field required', type: 'missing' },
+    ]);
   });
 });
 

@@ -1,35 +1,22 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Inject,
-  Module,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-} from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Inject, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { idOf } from '#lib/resources';
-import type { ApiConfig } from '../config.js';
-import { API_CONFIG, HOMES } from '../core/tokens.js';
-import type { Homes } from '../kubernetes/homes.js';
+import { AnswerBudget } from '../core/answer-budget.js';
 import { FromCaller } from '../tenancy/caller.js';
 import type { KeyRing } from '../tenancy/key-guard.js';
-import { KEY_RING, TenancyModule } from '../tenancy/tenancy-module.js';
-import { Workspaces } from '../tenancy/workspaces.js';
-import { Described } from '../wire/described.js';
+import { KEY_RING } from '../tenancy/key-ring.js';
+import { Described, Resource } from '../wire/operation.js';
 import { FreeObject, Text } from '../wire/fields.js';
-import { Operation } from '../wire/operation.js';
 import { AskedOrigin, clientAddress } from '../wire/origin-of.js';
 import { PathId } from '../wire/query-flag.js';
+import { Get, Post } from '../wire/route.js';
+import { publicly, READ } from '../wire/route-access.js';
 import { Answered, JSON_VALUE, listOf, type Shape, TEXT, textList, textMap, WHOLE } from '../wire/shape.js';
-import { ExportTables, type TableStore } from './export-tables.js';
+import { shapeRefusals } from '../wire/shape-refusals.js';
+import { ExportTables } from './export-tables.js';
+import { SealedTables } from './sealed-tables.js';
+import type { Account, LoadedTable } from './table-objects.js';
 
 /** Parameters that clients of catalogues add. */
 class CatalogueQuery {
@@ -147,18 +134,27 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   405: 'UnsupportedOperationException',
   503: 'ServiceUnavailableException',
 };
-const READ_ONLY = 'The catalogue is read-only: its tables are written by exports with "table": "iceberg"';
+const READ_ONLY =
+  'The catalogue is read-only: its tables are written by exports with "table": "iceberg", and from sealed days';
+
+/** Name of the table of sealed days; an export of this name in a project that has one is listed as `runs_export`. */
+const SEALED = 'runs';
+
+/** A table with its name in the catalogue. */
+interface NamedTable {
+  readonly namespace: string;
+  readonly name: string;
+  readonly load: (account: Account) => Promise<LoadedTable>;
+}
 
 /** Adds to refusals of the catalogue what its clients read. */
 export function shapeCatalogueErrors(server: FastifyInstance): void {
-  server.addHook('preSerialization', async ({ url }, { statusCode: code }, payload) => {
-    if (code < 400 || !url.startsWith('/iceberg/')) return payload;
-    const { detail } = payload as { readonly detail?: unknown };
-    const told = typeof detail === 'string' ? detail : JSON.stringify(detail);
+  const isCatalogue = ({ url }: FastifyRequest): boolean => url.startsWith('/iceberg/');
+  shapeRefusals(server, isCatalogue, ({ status: code, detail, text }, { url }) => {
     const isTable = code === 404 && url.includes('/tables/');
     const missing = isTable ? 'NoSuchTableException' : 'NoSuchNamespaceException';
     const type = code === 404 ? missing : (ERROR_TYPES[code] ?? 'BadRequestException');
-    return { detail, error: { message: code === 405 ? READ_ONLY : told, type, code } };
+    return { detail, error: { message: code === 405 ? READ_ONLY : text, type, code } };
   });
 }
 
@@ -169,28 +165,26 @@ const TableParam = Described(({ ApiParam }) =>
   ApiParam({ name: 'table', schema: { type: 'string', maxLength: 300 } }),
 );
 
-/** A read-only REST catalogue of Apache Iceberg over the tables that exports write. */
-@Described(({ ApiTags }) => ApiTags('Iceberg'))
-@Controller('iceberg/v1')
-class CatalogueController {
+/** A read-only REST catalogue of Apache Iceberg over the tables that exports write, and those of sealed days. */
+@Resource('Iceberg', 'iceberg/v1')
+export class CatalogueController {
   constructor(
-    private readonly tables: ExportTables,
+    private readonly exports: ExportTables,
+    private readonly sealed: SealedTables,
+    private readonly answers: AnswerBudget,
     @Inject(KEY_RING) private readonly ring: Pick<KeyRing, 'keys' | 'wrongKeys'>,
   ) {}
 
-  @Get('config')
-  @Operation({ summary: 'Routes of the catalogue', answer: CatalogueConfigAnswer })
+  @Get('config', READ, { summary: 'Routes of the catalogue', answer: CatalogueConfigAnswer })
   config(@Query() _query: CatalogueQuery): CatalogueConfigAnswer {
     return { defaults: {}, overrides: {}, endpoints: ENDPOINTS };
   }
 
-  @Post('oauth/tokens')
-  @HttpCode(200)
-  @RouteConfig({ takesForm: true })
-  @Operation({
+  @Post('oauth/tokens', publicly('takes a key as the secret of a client'), {
     summary: 'Takes an API key as the secret of a client, and answers it as a token',
     answer: CatalogueTokenAnswer,
     body: CatalogueTokenRequest,
+    config: { takesForm: true },
   })
   async token(
     @Body() { client_secret: key }: CatalogueTokenRequest,
@@ -203,41 +197,44 @@ class CatalogueController {
     return { access_token: key, token_type: 'bearer', expires_in: 3_600 };
   }
 
-  @Get('namespaces')
-  @Operation({ summary: 'Projects that have tables', answer: NamespacesAnswer })
-  namespaces(@FromCaller() caller: Caller, @Query() { parent }: CatalogueQuery): NamespacesAnswer {
-    const names = parent === undefined ? this.tables.list(caller).map(({ namespace }) => namespace) : [];
+  @Get('namespaces', READ, { summary: 'Projects that have tables', answer: NamespacesAnswer })
+  async namespaces(
+    @FromCaller() caller: Caller,
+    @Query() { parent }: CatalogueQuery,
+  ): Promise<NamespacesAnswer> {
+    const names = parent === undefined ? (await this.#tables(caller)).map(({ namespace }) => namespace) : [];
     return { namespaces: [...new Set(names)].map((name) => [name]) };
   }
 
-  @Get('namespaces/:namespace')
+  @Get('namespaces/:namespace', READ, { summary: 'A project that has tables', answer: NamespaceAnswer })
   @NamespaceParam
-  @Operation({ summary: 'A project that has tables', answer: NamespaceAnswer })
-  namespace(@FromCaller() caller: Caller, @Param('namespace') namespace: string): NamespaceAnswer {
-    this.#tablesOf(caller, namespace);
+  async namespace(
+    @FromCaller() caller: Caller,
+    @Param('namespace') namespace: string,
+  ): Promise<NamespaceAnswer> {
+    await this.#tablesOf(caller, namespace);
     return { namespace: [namespace], properties: {} };
   }
 
-  @Get('namespaces/:namespace/tables')
+  @Get('namespaces/:namespace/tables', READ, { summary: 'Tables of a project', answer: TablesAnswer })
   @NamespaceParam
-  @Operation({ summary: 'Tables of a project', answer: TablesAnswer })
-  list(
+  async list(
     @FromCaller() caller: Caller,
     @Param('namespace') namespace: string,
     @Query() _query: CatalogueQuery,
-  ): TablesAnswer {
-    const tables = this.#tablesOf(caller, namespace);
+  ): Promise<TablesAnswer> {
+    const tables = await this.#tablesOf(caller, namespace);
     return { identifiers: tables.map(({ name }) => ({ namespace: [namespace], name })) };
   }
 
-  @Get('namespaces/:namespace/tables/:table')
-  @NamespaceParam
-  @TableParam
-  @Operation({
+  @Get('namespaces/:namespace/tables/:table', READ, {
     summary: 'Newest metadata of a table, with the address of its bucket',
     answer: TableAnswer,
     refuses: { 503: 'The bucket cannot be read' },
+    sends: 'counted json',
   })
+  @NamespaceParam
+  @TableParam
   async table(
     @FromCaller() caller: Caller,
     @Param('namespace') namespace: string,
@@ -246,17 +243,19 @@ class CatalogueController {
     @AskedOrigin() origin: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const table = this.tables.find(caller, namespace, name);
-    const { location, json, store } = await this.tables.load(caller, table);
-    const config = configOf(store, origin, idOf(table.source) ?? '');
-    // the metadata are handed on as they were written
-    const answer = `{"metadata-location":${JSON.stringify(location)},"metadata":${json},"config":${JSON.stringify(config)}}`;
-    void reply.type('application/json').send(answer);
+    const tables = await this.#tables(caller);
+    const table = tables.find((one) => one.namespace === namespace && one.name === name);
+    if (!table) throw new PublicError('not_found', `Table does not exist: ${namespace}.${name}`);
+    await this.answers.send(reply, caller.tenantId, async (account) => {
+      const loaded = await table.load(account);
+      const { location, json } = loaded;
+      const config = configOf(loaded, origin);
+      // the metadata are handed on as they were written
+      return `{"metadata-location":${JSON.stringify(location)},"metadata":${json},"config":${JSON.stringify(config)}}`;
+    });
   }
 
-  @Post('sign/:export_id')
-  @HttpCode(200)
-  @Operation({
+  @Post('sign/:export_id', READ, {
     summary: 'Signs the read of a file of a table, with the credentials of its destination',
     answer: SignedAnswer,
     refuses: { 403: 'The object is none of the table, or is to be written' },
@@ -264,47 +263,59 @@ class CatalogueController {
   async sign(
     @FromCaller() caller: Caller,
     @PathId('export_id') exportId: string,
-    @Body() { method, uri }: SignRequest,
+    @Body() request: SignRequest,
   ): Promise<SignedAnswer> {
-    return { uri: await this.tables.sign(caller, exportId, method, uri), headers: {} };
+    return { uri: await this.exports.sign(caller, exportId, request), headers: {} };
+  }
+
+  @Post('sign/projects/:project_id', READ, {
+    summary: 'Signs the read of a file of the sealed days of a project, or of their table',
+    answer: SignedAnswer,
+    refuses: { 403: 'The object is none of the project, or is to be written' },
+  })
+  async signSealed(
+    @FromCaller() caller: Caller,
+    @PathId('project_id') projectId: string,
+    @Body() request: SignRequest,
+  ): Promise<SignedAnswer> {
+    return { uri: await this.sealed.sign(caller, projectId, request), headers: {} };
+  }
+
+  /** Tables of the workspace, by namespace and name. */
+  async #tables(caller: Caller): Promise<readonly NamedTable[]> {
+    const sealed = (await this.sealed.list(caller)).map((table) => ({
+      namespace: table.projectName,
+      name: SEALED,
+      load: (account: Account) => this.sealed.load(table, account),
+    }));
+    const projects = new Set(sealed.map(({ namespace }) => namespace));
+    const exported = this.exports.list(caller).map((table) => ({
+      namespace: table.namespace,
+      name: table.name === SEALED && projects.has(table.namespace) ? `${SEALED}_export` : table.name,
+      load: (account: Account) => this.exports.load(caller, table, account),
+    }));
+    const keyOf = ({ namespace, name }: NamedTable): string => `${namespace}\0${name}`;
+    return [...sealed, ...exported].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 
   /** @throws PublicError not_found */
-  #tablesOf(caller: Caller, namespace: string): readonly { readonly name: string }[] {
-    const found = this.tables.list(caller).filter((one) => one.namespace === namespace);
+  async #tablesOf(caller: Caller, namespace: string): Promise<readonly NamedTable[]> {
+    const found = (await this.#tables(caller)).filter((one) => one.namespace === namespace);
     if (found.length === 0) throw new PublicError('not_found', `Namespace does not exist: ${namespace}`);
     return found;
   }
 }
 
 /** Settings for the client's own reader of objects: reads are signed here, so no key leaves the platform. */
-function configOf(store: TableStore, origin: string, exportId: string): Readonly<Record<string, string>> {
+function configOf({ store, signer: path }: LoadedTable, origin: string): Readonly<Record<string, string>> {
   const signer = { 's3.remote-signing-enabled': 'true', 's3.signer': 'S3V4RestSigner' };
   return {
     's3.region': store.region,
     'client.region': store.region,
     's3.path-style-access': String(store.isBucketInPath),
-    's3.signer.endpoint': `iceberg/v1/sign/${exportId}`,
+    's3.signer.endpoint': `iceberg/v1/${path}`,
     ...signer,
     ...(origin === '' ? {} : { 's3.signer.uri': origin }),
     ...(store.endpoint === undefined ? {} : { 's3.endpoint': store.endpoint }),
   };
 }
-
-/** Tables of exports for the engines that read Iceberg. */
-@Module({
-  imports: [TenancyModule],
-  controllers: [CatalogueController],
-  providers: [
-    {
-      provide: ExportTables,
-      inject: [HOMES, Workspaces, API_CONFIG],
-      useFactory: (
-        homes: Homes,
-        workspaces: Workspaces,
-        { allowPrivateEndpoints }: Pick<ApiConfig, 'allowPrivateEndpoints'>,
-      ) => new ExportTables(homes, workspaces, allowPrivateEndpoints),
-    },
-  ],
-})
-export class CatalogueModule {}

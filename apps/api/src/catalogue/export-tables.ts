@@ -1,5 +1,3 @@
-import type { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { tableFolder } from '#lib/export-plan';
@@ -12,8 +10,20 @@ import {
   idOf,
   isConditionTrue,
 } from '#lib/resources';
-import type { Homes } from '../kubernetes/homes.js';
+import type { Clock } from '#lib/time';
+import type { Homes } from '../kubernetes/secret-home.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
+import {
+  type Account,
+  askStore,
+  holdMetadata,
+  keepMetadata,
+  type LoadedTable,
+  parseRead,
+  readMetadata,
+  signRead,
+  type StoreRequest,
+} from './table-objects.js';
 
 export type TableResource = 'runs' | 'feedback';
 
@@ -27,22 +37,9 @@ export interface ExportTable {
   readonly resource: TableResource;
 }
 
-/** Newest metadata of a table, as the JSON that was written. */
-export interface TableMetadataText {
-  readonly location: string;
-  readonly json: string;
-}
-
-/** Bucket of a table, for the client that reads its files. */
-export interface TableStore {
-  readonly endpoint: string | undefined;
-  readonly region: string;
-  /** False where the host of the endpoint names the bucket. */
-  readonly isBucketInPath: boolean;
-}
-
-const MAX_METADATA_BYTES = 16 * 1_048_576;
-const SIGNED_FOR_SECONDS = 600;
+const MAX_HINT_BYTES = 1_024;
+/** Time limit of one use of a store, which may answer slowly or have a next version of a table without end. */
+const LONGEST_MS = 30_000;
 
 /** Tables of Iceberg in the buckets of a workspace, found by the exports that write them. */
 export class ExportTables {
@@ -50,9 +47,10 @@ export class ExportTables {
     private readonly homes: Pick<Homes, 'exports' | 'destinations' | 'secrets'>,
     private readonly workspaces: Pick<Workspaces, 'homeOf'>,
     private readonly allowPrivateEndpoints: boolean,
+    private readonly clock: Pick<Clock, 'after'>,
   ) {}
 
-  /** Tables that have been written, by namespace and name. */
+  /** Tables that have been written. */
   list({ tenantId }: Caller): readonly ExportTable[] {
     const all = this.homes.exports.list(this.workspaces.homeOf(tenantId).namespace);
     return all
@@ -64,28 +62,19 @@ export class ExportTables {
           source,
           resource,
         })),
-      )
-      .sort((a, b) => (`${a.namespace}\0${a.name}` < `${b.namespace}\0${b.name}` ? -1 : 1));
+      );
   }
 
-  /** @throws PublicError not_found */
-  find(caller: Caller, namespace: string, name: string): ExportTable {
-    const found = this.list(caller).find((one) => one.namespace === namespace && one.name === name);
-    if (!found) throw new PublicError('not_found', `Table does not exist: ${namespace}.${name}`);
-    return found;
-  }
-
-  /** @throws PublicError not_found, unavailable */
-  async load(
-    { tenantId }: Caller,
-    table: ExportTable,
-  ): Promise<TableMetadataText & { readonly store: TableStore }> {
+  /** @throws PublicError not_found, unavailable, too_many */
+  async load({ tenantId }: Caller, table: ExportTable, account: Account): Promise<LoadedTable> {
     const destination = this.#destinationOf(table.source);
     const { bucketName, endpointUrl, region, includeBucketInPrefix } = destination.spec.config;
     const folder = folderOf(table, destination);
+    holdMetadata(account);
     const found = await this.#inStore(tenantId, destination, (store) =>
       newestMetadata(store, bucketName, folder),
     );
+    keepMetadata(account, found?.json);
     if (!found)
       throw new PublicError(
         'not_found',
@@ -96,30 +85,22 @@ export class ExportTables {
       location: `s3://${bucketName}/${found.key}`,
       json: found.json,
       store: { endpoint: endpointUrl, region: region ?? 'us-east-1', isBucketInPath },
+      signer: `sign/${idOf(table.source)}`,
     };
   }
 
   /**
    * URL with which one object of the table can be read for ten minutes, by the credentials of the destination.
-   * @param uri the request that a client would make of the store
    * @throws PublicError not_found; forbidden for an object that is none of the table's
    */
-  async sign(caller: Caller, exportId: string, method: string, uri: string): Promise<string> {
+  async sign(caller: Caller, exportId: string, request: StoreRequest): Promise<string> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const source = this.homes.exports.find(namespace, exportId);
     if (source?.spec.table !== 'iceberg') throw new PublicError('not_found', 'There is no such table');
     const destination = this.#destinationOf(source);
     const { bucketName } = destination.spec.config;
-    const key = keyOf(uri, bucketName);
-    if (
-      key === undefined ||
-      (method !== 'GET' && method !== 'HEAD') ||
-      !this.#isOfTable(source, destination, key)
-    )
-      throw new PublicError('forbidden', 'Only reads of files of the table are signed');
-    return await this.#inStore(caller.tenantId, destination, (store) =>
-      store.presign(bucketName, key, method, SIGNED_FOR_SECONDS),
-    );
+    const read = parseRead(request, bucketName, (key) => this.#isOfTable(source, destination, key));
+    return await this.#inStore(caller.tenantId, destination, (store) => signRead(store, read));
   }
 
   /** True for metadata of the table and for files of its export, or of the exports of its schedule. */
@@ -147,33 +128,22 @@ export class ExportTables {
     work: (store: ObjectStore) => Promise<T>,
   ): Promise<T> {
     // loaded when it is needed: the client takes 20 MB
-    const { destinationSettings, ObjectStoreError, openObjectStore } = await import('#lib/object-store');
+    const { destinationSettings, keysOfSecret, openObjectStore, usedWithin } =
+      await import('#lib/object-store');
     const { config, credentialsSecretRef } = destination.spec;
     const { namespace = '' } = destination.metadata;
     const secret = credentialsSecretRef
       ? await this.homes.secrets.values({ namespace, name: credentialsSecretRef.name })
       : undefined;
-    const keys = {
-      accessKeyId: secret?.get('access_key_id'),
-      secretAccessKey: secret?.get('secret_access_key'),
-      sessionToken: secret?.get('session_token'),
-      allowEnvironmentCredentials:
-        secret === undefined && this.workspaces.homeOf(tenantId).allowsEnvironmentCredentials,
-    };
-    const { allowPrivateEndpoints } = this;
-    let store: ObjectStore | undefined;
-    try {
-      store = openObjectStore({ ...destinationSettings(config, keys), allowPrivateEndpoints });
-      return await work(store);
-    } catch (error) {
-      if (!(error instanceof ObjectStoreError)) throw error;
-      const why = 'advice' in error ? String(error.advice) : error.message;
-      throw new PublicError('unavailable', `Reading the table failed: ${why}`, [], {
-        cause: error,
+    const keys = keysOfSecret(secret, this.workspaces.homeOf(tenantId).allowsEnvironmentCredentials);
+    const { allowPrivateEndpoints, clock } = this;
+    return await askStore('the table', async () => {
+      const store = openObjectStore({
+        ...destinationSettings(config, keys, tenantId),
+        allowPrivateEndpoints,
       });
-    } finally {
-      store?.close();
-    }
+      return await usedWithin(LONGEST_MS, clock, store, work);
+    });
   }
 }
 
@@ -202,43 +172,17 @@ function trimmed(prefix = ''): string {
   return inside === '' ? '' : `${inside}/`;
 }
 
-/** Key of the object that a request names, in the path or with the bucket in the host. */
-function keyOf(uri: string, bucket: string): string | undefined {
-  if (!URL.canParse(uri)) return undefined;
-  const { pathname, hostname } = new URL(uri);
-  let path: string;
-  try {
-    path = decodeURIComponent(pathname.slice(1));
-  } catch {
-    return undefined;
-  }
-  if (path.split('/').some((segment) => segment === '.' || segment === '..')) return undefined;
-  const inBucket = `${bucket}/`;
-  if (path.startsWith(inBucket)) return path.slice(inBucket.length);
-  return hostname.startsWith(`${bucket}.`) ? path : undefined;
-}
-
 /** The hint follows the metadata, so it may be behind them. */
 async function newestMetadata(
   store: ObjectStore,
   bucket: string,
   folder: string,
 ): Promise<{ readonly key: string; readonly json: string } | undefined> {
-  const hint = Number((await readText(store, bucket, hintKey(folder))) ?? 1);
-  let found: { key: string; json: string } | undefined;
-  for (let version = hint; ; version++) {
-    const key = metadataKey(folder, version);
-    const json = await readText(store, bucket, key);
-    if (json === undefined) return found;
-    found = { key, json };
-  }
-}
-
-async function readText(store: ObjectStore, bucket: string, key: string): Promise<string | undefined> {
-  const stat = await store.stat(bucket, key);
-  if (!stat) return undefined;
-  if (stat.size > MAX_METADATA_BYTES)
-    throw new PublicError('unavailable', `Reading the table failed: ${key} is larger than 16 MiB`);
-  const bytes: Readable = await store.get(bucket, key);
-  return (await buffer(bytes)).toString('utf8');
+  const { readObject } = await import('#lib/object-store');
+  const hint = await readObject(store, bucket, hintKey(folder), MAX_HINT_BYTES);
+  let version = Number(hint?.toString() ?? 1);
+  while (await store.stat(bucket, metadataKey(folder, version + 1))) version++;
+  const key = metadataKey(folder, version);
+  const json = await readMetadata(store, bucket, key);
+  return json === undefined ? undefined : { key, json };
 }

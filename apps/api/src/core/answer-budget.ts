@@ -40,4 +40,36 @@ export class AnswerBudget extends Admission {
       throw error;
     }
   }
+
+  /**
+   * Sends an answer whose reading ends when its client has it or goes away.
+   * @param leave called once, at the end
+   * @throws PublicError unavailable when the client has gone already
+   */
+  async sendWatched(
+    reply: FastifyReply,
+    tenantId: string,
+    leave: () => void,
+    produce: (account: Place, signal: AbortSignal) => Promise<unknown>,
+  ): Promise<void> {
+    const client = leaving(reply, leave);
+    try {
+      await this.send(reply, tenantId, (account) => produce(account, client.signal));
+    } catch (error) {
+      client.abort(error);
+      throw error;
+    }
+  }
+}
+
+/** Aborted when the client has its answer or goes away, so that its resources are released. */
+function leaving({ raw }: FastifyReply, leave: () => void): AbortController {
+  const left = new PublicError('unavailable', 'The client has gone');
+  const controller = new AbortController();
+  controller.signal.addEventListener('abort', leave, { once: true });
+  // it would never be heard to close
+  if (raw.destroyed) controller.abort(left);
+  controller.signal.throwIfAborted();
+  raw.once('close', () => controller.abort(left));
+  return controller;
 }

@@ -1,5 +1,10 @@
 import { hkdfSync } from 'node:crypto';
-import { openObjectStore, type ObjectStore, type ObjectStoreSettings } from '#lib/object-store';
+import {
+  openObjectStore,
+  type ObjectStore,
+  platformStoreSettings,
+  type PlatformStoreConfig,
+} from '#lib/object-store';
 import type { ApiConfig } from '../config.js';
 
 /** Object store of the attachments. */
@@ -17,16 +22,7 @@ export interface AttachmentStore {
   readonly uploadKey: Buffer;
 }
 
-export type AttachmentConfig = Pick<
-  ApiConfig,
-  | 'attachmentBucket'
-  | 'attachmentPrefix'
-  | 'attachmentEndpoint'
-  | 'attachmentRegion'
-  | 'attachmentAccessKeyId'
-  | 'attachmentSecretAccessKey'
-  | 'attachmentUrlKey'
->;
+export type AttachmentConfig = PlatformStoreConfig & Pick<ApiConfig, 'attachmentPrefix' | 'attachmentUrlKey'>;
 
 /** Attachments are refused after so many milliseconds of silence, not after the half minute of an export. */
 const TIMEOUT_MS = 10_000;
@@ -46,17 +42,7 @@ export function openAttachmentStore(config: AttachmentConfig): AttachmentStore |
       'AGENTPLANE_ATTACHMENT_URL_KEY is missing: without AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY there is nothing to sign the URLs of attachments with; set it to a long random text, the same for all replicas',
     );
   const prefix = config.attachmentPrefix.replace(/^\/+|\/+$/g, '');
-  const settings: ObjectStoreSettings = {
-    endpoint: config.attachmentEndpoint,
-    region: config.attachmentRegion,
-    accessKeyId: config.attachmentAccessKeyId,
-    secretAccessKey: secret,
-    // the platform's own store: its operator may name any address
-    allowEnvironmentCredentials: true,
-    allowPrivateEndpoints: true,
-    timeoutMs: TIMEOUT_MS,
-    attempts: ATTEMPTS,
-  };
+  const settings = { ...platformStoreSettings(config), timeoutMs: TIMEOUT_MS, attempts: ATTEMPTS };
   return {
     objects: openObjectStore(settings),
     downloads: openObjectStore(settings),

@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { Client } from 'langsmith';
 import pg from 'pg';
 import type { FaultHook } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { pythonWith, testPostgres } from '#lib/testing';
 import { type AttachmentBucket, startAttachmentBucket } from '../testdata/attachment-bucket.js';
 import {
   prepareKube,
@@ -19,8 +19,7 @@ import {
 
 const SCRIPT = join(import.meta.dirname, '..', 'testdata', 'attach-examples.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 const NOTE = Buffer.from('é');
 const LARGE = Buffer.alloc(20 << 20, 'x');
 
@@ -263,7 +262,7 @@ describe('an example with attachments', () => {
     expect((await other.call('GET', `/examples/${id}`)).status).toBe(404);
   });
 
-  (hasPython ? it : it.skip)(
+  (python ? it : it.skip)(
     'is made, evaluated, changed and read by the Python client',
     async () => {
       const own = await api.workspace();
@@ -271,7 +270,7 @@ describe('an example with attachments', () => {
         timeout: 60_000,
         env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', LANGSMITH_TRACING: 'false' },
       };
-      const { stdout } = await promisify(execFile)(PYTHON, [SCRIPT, api.url, own.key], options);
+      const { stdout } = await promisify(execFile)(python, [SCRIPT, api.url, own.key], options);
       const [note, picture] = [
         ['text/plain', true],
         ['image/png', true],

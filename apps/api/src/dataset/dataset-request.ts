@@ -1,16 +1,7 @@
-import { Transform, Type } from 'class-transformer';
+import { Transform } from 'class-transformer';
 import { DATA_TYPES, type DataType } from '#lib/trace-store';
-import {
-  Choice,
-  Flag,
-  FreeObject,
-  FreeObjectList,
-  Text,
-  TextList,
-  Time,
-  Uuid,
-  Whole,
-} from '../wire/fields.js';
+import { Choice, Flag, FreeObject, FreeObjectList, Text, TextList, Time, Uuid } from '../wire/fields.js';
+import { HundredsQuery, QueryWhole } from '../wire/query-flag.js';
 import { asList } from '../wire/shape.js';
 
 /** Maximum size of metadata and of a schema: a list answers a hundred datasets. */
@@ -18,7 +9,6 @@ const MAX_OBJECT_BYTES = 65_536;
 /** Ids of one request. */
 export const MOST_NAMED = 1_000;
 const MOST_MOVED = 10_000;
-const MOST = 2_147_483_647;
 
 /** Body of `POST /datasets`. */
 export class CreateDatasetRequest {
@@ -77,18 +67,8 @@ export class UpdateDatasetRequest {
   outputs_schema_definition?: Record<string, unknown> | null;
 }
 
-class PagedQuery {
-  @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
-  @Type(() => Number)
-  limit: number = 100;
-
-  @Whole({ min: 0, max: MOST, fallback: 0, about: 'Items to skip' })
-  @Type(() => Number)
-  offset: number = 0;
-}
-
 /** Query of `GET /datasets`. */
-export class DatasetsQuery extends PagedQuery {
+export class DatasetsQuery extends HundredsQuery {
   @TextList({ maxSize: MOST_NAMED, about: 'Ids' })
   @Transform(asList)
   id?: string[];
@@ -109,13 +89,12 @@ export class DatasetsQuery extends PagedQuery {
 
 /** Query of `GET /datasets/{id}`: clients ask for one and for a list alike. */
 export class DatasetQuery {
-  @Whole({ min: 1, about: 'Taken and without effect' })
-  @Type(() => Number)
+  @QueryWhole({ min: 1, about: 'Taken and without effect' })
   limit?: number;
 }
 
 /** Query of `GET /datasets/{id}/versions`. */
-export class VersionsQuery extends PagedQuery {
+export class VersionsQuery extends HundredsQuery {
   @Text({ maxLength: 255, about: 'Part of a tag, any case' })
   search?: string;
 }

@@ -12,6 +12,7 @@ import type {
   UpdateDatasetRequest,
   VersionQuery,
 } from './dataset-request.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 /** A version of a dataset as clients name it: by a time, or by a tag. */
 export function parseAsOf(text: string | undefined): AsOf | undefined {
@@ -90,9 +91,7 @@ export class DatasetRequests {
   /** @throws PublicError not_found, invalid */
   async version(tenantId: string, id: string, { as_of: asOf, tag }: VersionQuery): Promise<DatasetVersion> {
     if ((asOf === undefined) === (tag === undefined))
-      throw invalid([
-        { loc: ['query'], msg: 'One of as_of and tag should be given, and not both', type: 'value_error' },
-      ]);
+      throw wrongField(['query'], 'One of as_of and tag should be given, and not both');
     const wanted = tag === undefined ? parseAsOf(asOf) : ({ kind: 'tag', tag } as const);
     return this.store.datasetVersions.get(tenantId, id, wanted ?? { kind: 'tag', tag: 'latest' });
   }
@@ -101,13 +100,10 @@ export class DatasetRequests {
   async tag(tenantId: string, id: string, { as_of: asOf, tag }: TagRequest): Promise<DatasetVersion> {
     const isTime = parseInstant(tag, { zone: 'optional' }) !== undefined;
     if (tag === 'latest' || isTime)
-      throw invalid([
-        {
-          loc: ['body', 'tag'],
-          msg: isTime ? 'A tag cannot be a time' : '`latest` is always the newest version',
-          type: 'value_error',
-        },
-      ]);
+      throw wrongField(
+        ['body', 'tag'],
+        isTime ? 'A tag cannot be a time' : '`latest` is always the newest version',
+      );
     const time = parseInstant(asOf, { zone: 'optional' }) ?? 0n;
     return this.store.datasetVersions.tag(tenantId, id, time, tag);
   }

@@ -1,25 +1,14 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  Header,
-  HttpCode,
-  Inject,
-  Patch,
-  Post,
-  Put,
-  Query,
-} from '@nestjs/common';
+import { Body, Inject, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { formatInstant } from '#lib/time';
 import { DATA_TYPES, type Dataset, type DatasetVersion, type TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { StoredAnswer } from '../trace/run-answer.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
+import { Get, Post, Patch, Delete, Put } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 import {
   Answered,
   FLAG,
@@ -32,7 +21,7 @@ import {
   WHOLE,
   words,
 } from '../wire/shape.js';
-import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
+import { jsonListOf, jsonWith } from '../wire/stored-json.js';
 import {
   AsOfQuery,
   CreateDatasetRequest,
@@ -109,29 +98,26 @@ function renderVersion({ asOf, tags }: DatasetVersion): DatasetVersionAnswer {
 }
 
 /** Datasets, on the wire of the `langsmith` clients. */
-@Described(({ ApiTags }) => ApiTags('Datasets'))
-@Controller(['datasets', 'api/v1/datasets'])
+@Resource('Datasets', ['datasets', 'api/v1/datasets'])
 export class DatasetsController {
   constructor(private readonly datasets: DatasetRequests) {}
 
-  @Get()
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'Datasets, newest first', answer: [DatasetAnswer] })
+  @Get('', READ, { summary: 'Datasets, newest first', answer: [DatasetAnswer], sends: 'json' })
   async list(@FromCaller() { tenantId }: Caller, @Query() query: DatasetsQuery): Promise<string> {
     return jsonListOf(await this.datasets.list(tenantId, query), renderDataset);
   }
 
-  @Post()
-  @HttpCode(200)
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'Creates a dataset', answer: DatasetAnswer, refuses: { 409: TAKEN } })
+  @Post('', WORKSPACE, {
+    summary: 'Creates a dataset',
+    answer: DatasetAnswer,
+    refuses: { 409: TAKEN },
+    sends: 'json',
+  })
   async create(@FromCaller() { tenantId }: Caller, @Body() body: CreateDatasetRequest): Promise<string> {
     return renderDataset(await this.datasets.create(tenantId, body));
   }
 
-  @Get(':dataset_id')
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'A dataset', answer: DatasetAnswer })
+  @Get(':dataset_id', READ, { summary: 'A dataset', answer: DatasetAnswer, sends: 'json' })
   async get(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
@@ -140,12 +126,11 @@ export class DatasetsController {
     return renderDataset(await this.datasets.get(tenantId, id));
   }
 
-  @Patch(':dataset_id')
-  @Header('content-type', JSON_TYPE)
-  @Operation({
+  @Patch(':dataset_id', WORKSPACE, {
     summary: 'Changes a dataset; what is null or absent stays as it is',
     answer: DatasetAnswer,
     refuses: { 409: TAKEN },
+    sends: 'json',
   })
   async update(
     @FromCaller() { tenantId }: Caller,
@@ -155,8 +140,7 @@ export class DatasetsController {
     return renderDataset(await this.datasets.update(tenantId, id, body));
   }
 
-  @Delete(':dataset_id')
-  @Operation({
+  @Delete(':dataset_id', WORKSPACE, {
     summary: 'Deletes a dataset with its examples; its experiments stay as tracing projects',
     answer: StoredAnswer,
   })
@@ -167,16 +151,14 @@ export class DatasetsController {
 }
 
 /** Versions of datasets, and what examples of a version have in common. */
-@Described(({ ApiTags }) => ApiTags('Datasets'))
-@Controller(['datasets/:dataset_id', 'api/v1/datasets/:dataset_id'])
+@Resource('Datasets', ['datasets/:dataset_id', 'api/v1/datasets/:dataset_id'])
 export class DatasetVersionsController {
   constructor(
     private readonly datasets: DatasetRequests,
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'datasetVersions'>,
   ) {}
 
-  @Get('versions')
-  @Operation({ summary: 'Versions of a dataset, newest first', answer: [DatasetVersionAnswer] })
+  @Get('versions', READ, { summary: 'Versions of a dataset, newest first', answer: [DatasetVersionAnswer] })
   async versions(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
@@ -185,8 +167,10 @@ export class DatasetVersionsController {
     return (await this.store.datasetVersions.list(tenantId, id, query)).map(renderVersion);
   }
 
-  @Get('version')
-  @Operation({ summary: 'A version of a dataset, by its time or tag', answer: DatasetVersionAnswer })
+  @Get('version', READ, {
+    summary: 'A version of a dataset, by its time or tag',
+    answer: DatasetVersionAnswer,
+  })
   async version(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
@@ -195,8 +179,10 @@ export class DatasetVersionsController {
     return renderVersion(await this.datasets.version(tenantId, id, query));
   }
 
-  @Put('tags')
-  @Operation({ summary: 'Gives a version a tag, which another one loses', answer: DatasetVersionAnswer })
+  @Put('tags', WORKSPACE, {
+    summary: 'Gives a version a tag, which another one loses',
+    answer: DatasetVersionAnswer,
+  })
   async tag(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
@@ -205,8 +191,10 @@ export class DatasetVersionsController {
     return renderVersion(await this.datasets.tag(tenantId, id, body));
   }
 
-  @Get('versions/diff')
-  @Operation({ summary: 'What became of the examples between two versions', answer: DifferenceAnswer })
+  @Get('versions/diff', READ, {
+    summary: 'What became of the examples between two versions',
+    answer: DifferenceAnswer,
+  })
   async diff(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
@@ -224,8 +212,7 @@ export class DatasetVersionsController {
     };
   }
 
-  @Get('splits')
-  @Operation({ summary: 'Names of the splits that examples are in', answer: [String] })
+  @Get('splits', READ, { summary: 'Names of the splits that examples are in', answer: [String] })
   async splits(
     @FromCaller() { tenantId }: Caller,
     @PathId('dataset_id') id: string,
@@ -234,8 +221,7 @@ export class DatasetVersionsController {
     return this.store.datasetVersions.splits(tenantId, id, parseAsOf(asOf));
   }
 
-  @Put('splits')
-  @Operation({
+  @Put('splits', WORKSPACE, {
     summary: 'Puts examples into a split, or takes them out; answers all splits',
     answer: [String],
   })

@@ -1,15 +1,15 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'langsmith';
 import { evaluate } from 'langsmith/evaluation';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const EVALUATE = join(import.meta.dirname, '..', 'testdata', 'evaluate.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 
 type Values = Record<string, unknown>;
 interface Row {
@@ -119,11 +119,11 @@ describe('an evaluation', () => {
     expect((await table({ offset: 100 })).json).toEqual([]);
   });
 
-  (hasPython ? it : it.skip)(
+  (python ? it : it.skip)(
     'runs in Python, also without waiting and on an experiment that exists',
     async () => {
       const env = { ...process.env, LANGSMITH_TRACING: 'true' };
-      const { stdout } = await promisify(execFile)(PYTHON, [EVALUATE, api.url, tenant.key], { env });
+      const { stdout } = await promisify(execFile)(python, [EVALUATE, api.url, tenant.key], { env });
       const last = stdout.trim().split('\n').at(-1) ?? '';
       expect(JSON.parse(last)).toEqual({
         first: {

@@ -2,10 +2,9 @@ import type { Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
 import type { ExampleRow, ExampleSearch, TraceStore } from '#lib/trace-store';
 import type { AttachmentUrls } from '../attachment/attachment-urls.js';
-import { invalid } from '../wire/request-pipe.js';
 import { parseAsOf, parseMetadata, requireUuids } from './dataset-requests.js';
-import type { ExamplesQuery } from './example-request.js';
-import { payloadsOf, renderExample, selectedFields } from './render-example.js';
+import { type ExamplesQuery, payloadsOf, renderExample, selectedFields } from './example.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 /** Payloads that are held at a time, but for a single example with more. */
 const MAX_PIECE_BYTES = 16 * 1024 * 1024;
@@ -40,11 +39,14 @@ export class ExampleLists {
     requireUuids(['query', 'id'], ids);
     const asOf = parseAsOf(query.as_of);
     if (filter !== undefined)
-      throw refused('filter', 'filters of examples are not supported; use metadata, splits and id');
+      throw wrongField(
+        ['query', 'filter'],
+        'filters of examples are not supported; use metadata, splits and id',
+      );
     if (datasetId === undefined && ids === undefined)
-      throw refused('dataset', 'Either dataset or id should be given');
+      throw wrongField(['query', 'dataset'], 'Either dataset or id should be given');
     if (datasetId === undefined && asOf?.kind === 'tag')
-      throw refused('as_of', 'A tag is that of a dataset: give dataset, too');
+      throw wrongField(['query', 'as_of'], 'A tag is that of a dataset: give dataset, too');
     parseMetadata(metadata);
     const search: ExampleSearch = {
       datasetId: datasetId?.toLowerCase(),
@@ -101,8 +103,4 @@ function endOfPiece(rows: readonly ExampleRow[], from: number): number {
     if (at > from && bytes > MAX_PIECE_BYTES) return at;
   }
   return rows.length;
-}
-
-function refused(name: string, msg: string): PublicError {
-  return invalid([{ loc: ['query', name], msg, type: 'value_error' }]);
 }

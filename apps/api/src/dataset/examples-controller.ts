@@ -1,19 +1,5 @@
 import { Readable } from 'node:stream';
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  Header,
-  Headers,
-  HttpCode,
-  Inject,
-  Patch,
-  Post,
-  Query,
-  Res,
-} from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Headers, Inject, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { formatInstant } from '#lib/time';
@@ -23,24 +9,25 @@ import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { StoredAnswer } from '../trace/run-answer.js';
 import { FromBody, type SentBody } from '../trace/held-body.js';
-import { Described } from '../wire/described.js';
+import { Described, Resource } from '../wire/operation.js';
 import { jsonList } from '../wire/json-list.js';
-import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
 import { AsOfQuery } from './dataset-request.js';
 import { requireUuids } from './dataset-requests.js';
-import { ExampleAnswer, WrittenExamplesAnswer } from './example-answer.js';
-import { ExampleLists } from './example-lists.js';
 import {
   DeleteExamplesQuery,
   DeleteExamplesRequest,
+  ExampleAnswer,
   ExampleMultipartRequest,
   ExamplesQuery,
-} from './example-request.js';
+  WrittenExamplesAnswer,
+} from './example.js';
+import { ExampleLists } from './example-lists.js';
 import { ExampleUploads, type UploadedExamples } from './example-uploads.js';
 import { AskedOrigin } from '../wire/origin-of.js';
+import { Get, Delete, Post, Patch } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const TOO_LONG = 'Finding the examples takes too long';
 
 function unique(ids: readonly string[]): string[] {
@@ -48,8 +35,7 @@ function unique(ids: readonly string[]): string[] {
 }
 
 /** Examples of datasets, on the wire of the `langsmith` clients. */
-@Described(({ ApiTags }) => ApiTags('Examples'))
-@Controller(['examples', 'api/v1/examples'])
+@Resource('Examples', ['examples', 'api/v1/examples'])
 export class ExamplesController {
   constructor(
     private readonly lists: ExampleLists,
@@ -57,13 +43,11 @@ export class ExamplesController {
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'examples'>,
   ) {}
 
-  @Get()
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get('', READ, {
     summary: 'Examples of a dataset in one of its versions, in the order in which they were made',
     answer: [ExampleAnswer],
     refuses: { 400: TOO_LONG },
+    sends: 'counted json',
   })
   async list(
     @FromCaller() caller: Caller,
@@ -80,13 +64,11 @@ export class ExamplesController {
     });
   }
 
-  @Get(':example_id')
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get(':example_id', READ, {
     summary: 'An example, in one of its versions',
     answer: ExampleAnswer,
     refuses: { 400: TOO_LONG },
+    sends: 'counted json',
   })
   async get(
     @FromCaller() caller: Caller,
@@ -102,8 +84,7 @@ export class ExamplesController {
     });
   }
 
-  @Delete()
-  @Operation({
+  @Delete('', WORKSPACE, {
     summary: 'Deletes examples; versions from before keep them',
     answer: StoredAnswer,
   })
@@ -116,8 +97,10 @@ export class ExamplesController {
     return { message: 'Examples deleted' };
   }
 
-  @Delete(':example_id')
-  @Operation({ summary: 'Deletes an example; versions from before keep it', answer: StoredAnswer })
+  @Delete(':example_id', WORKSPACE, {
+    summary: 'Deletes an example; versions from before keep it',
+    answer: StoredAnswer,
+  })
   async delete(@FromCaller() { tenantId }: Caller, @PathId('example_id') id: string): Promise<StoredAnswer> {
     await this.store.examples.delete(tenantId, [id], false);
     return { message: 'Example deleted' };
@@ -134,17 +117,17 @@ function written({ ids, asOf, mended }: UploadedExamples): WrittenExamplesAnswer
 }
 
 /** Examples as the clients upload them. */
-@Described(({ ApiTags }) => ApiTags('Examples'))
-@Controller(['v1/platform/datasets', 'api/v1/platform/datasets'])
+@Resource('Examples', ['v1/platform/datasets', 'api/v1/platform/datasets'])
 export class ExampleUploadsController {
   constructor(
     private readonly uploads: ExampleUploads,
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'examples'>,
   ) {}
 
-  @Post('examples/delete')
-  @HttpCode(200)
-  @Operation({ summary: 'Deletes examples, in all versions when that is said', answer: StoredAnswer })
+  @Post('examples/delete', WORKSPACE, {
+    summary: 'Deletes examples, in all versions when that is said',
+    answer: StoredAnswer,
+  })
   async delete(
     @FromCaller() { tenantId }: Caller,
     @Body() { example_ids: ids, hard_delete: isHard }: DeleteExamplesRequest,
@@ -154,17 +137,15 @@ export class ExampleUploadsController {
     return { message: 'Examples deleted' };
   }
 
-  @Post(':dataset_id/examples')
-  @HttpCode(201)
-  @RouteConfig({ rawBody: true })
-  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
-  @Operation({
+  @Post(':dataset_id/examples', WORKSPACE, {
     summary: 'Adds examples to a dataset, all of them as one version or none',
     status: 201,
     answer: WrittenExamplesAnswer,
     body: ExampleMultipartRequest,
     refuses: { 400: 'The body is not multipart', 409: 'There is an example with one of the ids' },
+    config: { rawBody: true },
   })
+  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
   async add(
     @FromCaller() caller: Caller,
     @PathId('dataset_id') datasetId: string,
@@ -174,15 +155,14 @@ export class ExampleUploadsController {
     return written(await this.uploads.upload(caller, { datasetId, contentType, kind: 'add' }, sent));
   }
 
-  @Patch(':dataset_id/examples')
-  @RouteConfig({ rawBody: true })
-  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
-  @Operation({
+  @Patch(':dataset_id/examples', WORKSPACE, {
     summary: 'Changes examples of a dataset, all of them as one version or none',
     answer: WrittenExamplesAnswer,
     body: ExampleMultipartRequest,
     refuses: { 400: 'The body is not multipart' },
+    config: { rawBody: true },
   })
+  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
   async change(
     @FromCaller() caller: Caller,
     @PathId('dataset_id') datasetId: string,

@@ -1,23 +1,22 @@
 import { Readable } from 'node:stream';
-import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { RUN_FIELDS } from '../trace/render-run.js';
-import { fieldsOfSelects, SELECTS } from '../trace/run-fields-v2.js';
-import { Described } from '../wire/described.js';
+import { fieldsOfSelects, RUN_FIELDS, SELECTS } from '../trace/run-fields.js';
+import { Resource } from '../wire/operation.js';
 import { Flag, FreeObject, Text, TextList, Uuid, Whole } from '../wire/fields.js';
 import { jsonList } from '../wire/json-list.js';
-import { Operation } from '../wire/operation.js';
 import { AskedOrigin } from '../wire/origin-of.js';
 import { PathId } from '../wire/query-flag.js';
-import { invalid } from '../wire/request-pipe.js';
+import { Post } from '../wire/route.js';
+import { READ } from '../wire/route-access.js';
 import { MOST_NAMED } from './dataset-request.js';
-import { ExampleWithRunsAnswer, ExperimentRunsPageAnswer } from './example-answer.js';
+import { ExampleWithRunsAnswer, ExperimentRunsPageAnswer } from './example.js';
 import { ExperimentRuns } from './experiment-runs.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 const CURSOR = /^o(\d{1,10})$/;
 
@@ -111,23 +110,19 @@ const REFUSES = {
 } as const;
 
 /** Runs of experiments on the examples of a dataset. */
-@Described(({ ApiTags }) => ApiTags('Datasets'))
-@Controller(['datasets/:dataset_id/runs', 'api/v1/datasets/:dataset_id/runs'])
+@Resource('Datasets', ['datasets/:dataset_id/runs', 'api/v1/datasets/:dataset_id/runs'])
 export class ExperimentRunsController {
   constructor(
     private readonly runs: ExperimentRuns,
     private readonly answers: AnswerBudget,
   ) {}
 
-  @Post()
-  @HttpCode(200)
-  @Header('content-type', 'application/json; charset=utf-8')
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Post('', READ, {
     summary:
       'Examples of a dataset, each with its runs in experiments; as they were when the first one began',
     answer: [ExampleWithRunsAnswer],
     refuses: REFUSES,
+    sends: 'counted json',
   })
   async query(
     @FromCaller() caller: Caller,
@@ -153,22 +148,18 @@ export class ExperimentRunsController {
 }
 
 /** The same on the wire of the newer clients. */
-@Described(({ ApiTags }) => ApiTags('Datasets'))
-@Controller('api/v2/datasets/:dataset_id/experiment-runs')
+@Resource('Datasets', 'api/v2/datasets/:dataset_id/experiment-runs')
 export class SelectedExperimentRunsController {
   constructor(
     private readonly runs: ExperimentRuns,
     private readonly answers: AnswerBudget,
   ) {}
 
-  @Post()
-  @HttpCode(200)
-  @Header('content-type', 'application/json; charset=utf-8')
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Post('', READ, {
     summary: 'A page of examples of a dataset, each with the selected fields of its runs in experiments',
     answer: ExperimentRunsPageAnswer,
     refuses: REFUSES,
+    sends: 'counted json',
   })
   async query(
     @FromCaller() caller: Caller,
@@ -205,5 +196,5 @@ async function* page(items: AsyncIterable<Buffer>, next: string | null): AsyncGe
 
 function notSorted(): PublicError {
   const msg = 'examples come in the order in which they were made; leave it out';
-  return invalid([{ loc: ['body', 'sort'], msg, type: 'value_error' }]);
+  return wrongField(['body', 'sort'], msg);
 }

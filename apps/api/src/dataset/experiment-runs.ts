@@ -8,10 +8,10 @@ import type { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { renderCursor, withAttachments } from '../trace/all-runs.js';
 import { renderRun, type RunFields } from '../trace/render-run.js';
 import type { RunSearches } from '../trace/run-searches.js';
-import { invalid } from '../wire/request-pipe.js';
 import { requireUuids } from './dataset-requests.js';
 import type { ExampleLists } from './example-lists.js';
-import { selectedFields } from './render-example.js';
+import { selectedFields } from './example.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 /** Examples whose runs are held at a time. */
 const EXAMPLES_AT_ONCE = 20;
@@ -60,8 +60,8 @@ export class ExperimentRuns {
     requireUuids(['body', idsField], asked.ids);
     requireUuids(['body', 'example_ids'], exampleIds);
     if (asked.comparative)
-      throw refused(
-        'comparative_experiment_id',
+      throw wrongField(
+        ['body', 'comparative_experiment_id'],
         'comparisons of experiments are not supported; leave it out',
       );
     const ids = [...new Set(asked.ids.map((id) => id.toLowerCase()))];
@@ -177,18 +177,16 @@ function filtersOf(
 ): ReadonlyMap<string, string> {
   const filters = new Map<string, string>();
   for (const [id, list] of Object.entries((given ?? {}) as Readonly<Record<string, unknown>>)) {
-    if (!experiments.includes(id.toLowerCase())) throw refused('filters', `Keys should be among ${idsField}`);
+    if (!experiments.includes(id.toLowerCase()))
+      throw wrongField(['body', 'filters'], `Keys should be among ${idsField}`);
     if (list === null) continue;
     const isRight =
       Array.isArray(list) && list.length <= MOST_FILTERS && list.every((one) => typeof one === 'string');
-    if (!isRight) throw refused('filters', `Values should be lists of at most ${MOST_FILTERS} filters`);
+    if (!isRight)
+      throw wrongField(['body', 'filters'], `Values should be lists of at most ${MOST_FILTERS} filters`);
     const some = list as readonly string[];
     if (some.length > 0)
       filters.set(id.toLowerCase(), some.length === 1 ? (some[0] ?? '') : `and(${some.join(', ')})`);
   }
   return filters;
-}
-
-function refused(name: string, msg: string): PublicError {
-  return invalid([{ loc: ['body', name], msg, type: 'value_error' }]);
 }

@@ -7,7 +7,7 @@ import { FakeClock } from '#lib/testing';
 import { deploymentBody } from '../testdata/deployment-body.js';
 import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
-import { DeploymentEvents } from './deployment-events.js';
+import { DeploymentEvents } from './events-controller.js';
 
 /** Times after those of the objects that the tests make. */
 const minute = (n: number): string => `2030-11-23T10:${String(n).padStart(2, '0')}:00Z`;

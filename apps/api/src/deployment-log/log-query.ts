@@ -1,9 +1,8 @@
-import { Type } from 'class-transformer';
 import { ValidateBy } from 'class-validator/cjs/decorator/common/ValidateBy.js';
 import { lineTime, type LogLine } from '#lib/pod-logs';
 import { parseDuration } from '#lib/time';
-import { field, says, Text, Whole } from '../wire/fields.js';
-import { QueryFlag } from '../wire/query-flag.js';
+import { field, says, Text } from '../wire/fields.js';
+import { QueryFlag, QueryWhole } from '../wire/query-flag.js';
 
 /** One line of an answer. */
 export type LogRecord =
@@ -101,8 +100,7 @@ function Since(): PropertyDecorator {
 
 /** Query of the routes that answer logs. */
 export class LogsQuery {
-  @Whole({ min: 0, max: MAX_TAIL, fallback: DEFAULT_TAIL, about: 'Last lines of all pods together' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: MAX_TAIL, fallback: DEFAULT_TAIL, about: 'Last lines of all pods together' })
   tail: number = DEFAULT_TAIL;
 
   @QueryFlag({ about: 'Goes on with what is printed from now on' })

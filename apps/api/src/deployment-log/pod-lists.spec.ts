@@ -4,7 +4,7 @@ import { followLogs } from '#lib/pod-logs';
 import type { Pod } from '#lib/resources';
 import { FakeClock } from '#lib/testing';
 import { RestingTurns } from '../kubernetes/resting-turns.js';
-import { MAX_PODS, PodLists, type PodSelection } from './pod-lists.js';
+import { MAX_PODS, PodLists, type PodSelection } from './logged-pods.js';
 
 const TIDE: PodSelection = { namespace: 'ws', labelSelector: 'agentplane.dev/deployment=tide' };
 

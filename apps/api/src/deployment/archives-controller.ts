@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, Headers, HttpCode, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Headers, Inject, Param, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
@@ -9,11 +8,11 @@ import type { ApiConfig } from '../config.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { API_CONFIG } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
-import { leaving } from '../wire/leaving.js';
-import { Operation } from '../wire/operation.js';
+import { Described, Resource } from '../wire/operation.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/query-flag.js';
+import { Post, Put, Get } from '../wire/route.js';
+import { DEPLOYMENT, publicly, WORKSPACE } from '../wire/route-access.js';
 import { Answered, TEXT, textMap } from '../wire/shape.js';
 import { Deployments } from './deployments.js';
 import { MAX_ARCHIVE_BYTES, UploadedArchives, type UploadPlace } from './source-archives.js';
@@ -52,8 +51,7 @@ class PushTokenAnswer {
 }
 
 /** Uploads of sources that the platform builds. */
-@Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
-@Controller()
+@Resource('Deployments (v2)')
 export class ArchivesController {
   readonly #places = new Admission(PLACES);
 
@@ -64,9 +62,7 @@ export class ArchivesController {
     @Inject(API_CONFIG) private readonly config: Pick<ApiConfig, 'publicUrl'>,
   ) {}
 
-  @Post('v2/deployments/:deployment_id/upload-url')
-  @HttpCode(200)
-  @Operation({
+  @Post('v2/deployments/:deployment_id/upload-url', WORKSPACE, {
     summary: 'A URL to which the source of a deployment of internal_source is uploaded, once',
     answer: UploadPlaceAnswer,
     refuses: { 400: 'The deployment is of another source, or the platform takes no uploads' },
@@ -80,11 +76,7 @@ export class ArchivesController {
     return this.archives.place(caller, this.deployments.changeable(caller, id), origin);
   }
 
-  @Put('uploads/:token')
-  @HttpCode(204)
-  @RouteConfig({ rawBody: true, maxRawBytes: MAX_ARCHIVE_BYTES })
-  @Described(({ ApiParam }) => ApiParam({ name: 'token', schema: { type: 'string', maxLength: 200 } }))
-  @Operation({
+  @Put('uploads/:token', publicly('a signed URL for one archive of a deployment'), {
     summary: 'Takes the archive of a source, by a URL that was answered for it; no key is needed',
     status: 204,
     refuses: {
@@ -94,7 +86,9 @@ export class ArchivesController {
       429: 'Too many archives are uploaded at once',
       503: 'The object store is unavailable',
     },
+    config: { rawBody: true, maxRawBytes: MAX_ARCHIVE_BYTES },
   })
+  @Described(({ ApiParam }) => ApiParam({ name: 'token', schema: { type: 'string', maxLength: 200 } }))
   async take(
     @Param('token') token: string,
     @Req() { body }: FastifyRequest,
@@ -104,15 +98,14 @@ export class ArchivesController {
     await this.archives.take(token, body, length === undefined ? undefined : Number(length));
   }
 
-  @Get('v2/deployments/:deployment_id/archives/:archive_id')
-  @RouteConfig({ countsAnswer: true })
+  @Get('v2/deployments/:deployment_id/archives/:archive_id', DEPLOYMENT, {
+    summary: ARCHIVE,
+    refuses: { 404: 'There is no such archive', 429: 'Too much is read at once' },
+    config: { countsAnswer: true },
+  })
   @Described(({ ApiResponse }) =>
     ApiResponse({ status: 200, description: ARCHIVE, content: { 'application/gzip': { schema: BYTES } } }),
   )
-  @Operation({
-    summary: ARCHIVE,
-    refuses: { 404: 'There is no such archive', 429: 'Too much is read at once' },
-  })
   async read(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') deploymentId: string,
@@ -120,23 +113,16 @@ export class ArchivesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const deployment = this.deployments.find(caller, deploymentId);
-    const client = leaving(reply, this.#places.require(caller.tenantId).release);
-    try {
-      await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
-        hold(HELD_BYTES);
-        const { bytes, size } = await this.archives.read(caller, deployment, archiveId, client.signal);
-        void reply.headers({ 'content-type': 'application/gzip', 'content-length': String(size) });
-        return bytes;
-      });
-    } catch (error) {
-      client.abort(error);
-      throw error;
-    }
+    const leave = this.#places.require(caller.tenantId).release;
+    await this.answers.sendWatched(reply, caller.tenantId, leave, async ({ hold }, signal) => {
+      hold(HELD_BYTES);
+      const { bytes, size } = await this.archives.read(caller, deployment, archiveId, signal);
+      void reply.headers({ 'content-type': 'application/gzip', 'content-length': String(size) });
+      return bytes;
+    });
   }
 
-  @Post('v2/deployments/:deployment_id/push-token')
-  @HttpCode(200)
-  @Operation({
+  @Post('v2/deployments/:deployment_id/push-token', WORKSPACE, {
     summary:
       'The login of a registry, for clients that push images; refused, since the platform gives none away',
     answer: PushTokenAnswer,

@@ -3,6 +3,7 @@ import {
   Answered,
   FLAG,
   listOf,
+  NUMBER,
   object,
   orNull,
   TEXT,
@@ -37,6 +38,11 @@ export const REVISION_STATUSES = [
   'INTERRUPTED',
   'UNKNOWN',
 ] satisfies readonly RevisionWireStatus[];
+
+export class LastWakeAnswer {
+  @Answered(TIME, 'When a request or due work began it') readonly at: string;
+  @Answered(NUMBER, 'Time until all of its pods were ready') readonly seconds: number;
+}
 
 export class ListenerConfigAnswer {
   @Answered(orNull(TEXT)) readonly cluster_namespace: string | null;
@@ -99,7 +105,8 @@ export class DeploymentAnswer {
   @Answered(TIME) readonly updated_at: string;
   @Answered(WHOLE, 'Counts the changes of the desired state; ETag is made from it')
   readonly generation: number;
-  @Answered(words(DEPLOYMENT_STATUSES)) readonly status: DeploymentWireStatus;
+  @Answered(words(DEPLOYMENT_STATUSES), 'READY once its database is; status_reason says whether it serves')
+  readonly status: DeploymentWireStatus;
   @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
   readonly status_reason: string | null;
   @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
@@ -122,6 +129,8 @@ export class DeploymentAnswer {
     'Version of the agent server in the image that serves, as it declares it at GET /info; null until then',
   )
   readonly image_version: string | null;
+  @Answered(orNull(object(() => LastWakeAnswer)), 'The last wake from sleep of the revision that serves')
+  readonly last_wake: LastWakeAnswer | null;
   @Answered(orNull(TEXT), 'Where the agent is called, once a revision has served') readonly url:
     string | null;
 }
@@ -140,6 +149,8 @@ export class DeletionAnswer {
 /** A revision on the wire. */
 export class RevisionAnswer {
   @Answered(UUID) readonly id: string;
+  @Answered(orNull(TEXT), 'Name of its AgentRevision; null until the controller has made it')
+  readonly name: string | null;
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
   @Answered(words(REVISION_STATUSES)) readonly status: RevisionWireStatus;

@@ -1,5 +1,9 @@
 import { Choice, Flag, Nested, NestedList, Text, TextList, Uuid, Whole } from '../wire/fields.js';
 import { DNS_LABEL, ResourceSpecRequest, SUBDOMAIN } from './resource-spec-request.js';
+import { Transform } from 'class-transformer';
+import { PageQuery, QueryFlag } from '../wire/query-flag.js';
+import { REVISION_STATUSES } from './deployment-answer.js';
+import { bothWords } from '../wire/vocabulary.js';
 
 const SOURCES = ['git_host', 'external_image', 'internal_image', 'internal_source'] as const;
 const URL_LIKE = /^https?:\/\/[^ ]+$/;
@@ -8,7 +12,7 @@ const IMAGE_REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/;
 /** Names that Kubernetes allows as a key of a Secret and a shell as a variable. */
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export class SecretRequest {
+class NamedSecretRequest {
   @Text({
     required: true,
     minLength: 1,
@@ -17,7 +21,10 @@ export class SecretRequest {
     patternText: 'String should be the name of an environment variable',
   })
   name: string;
+}
 
+/** A variable with its value. */
+export class SecretRequest extends NamedSecretRequest {
   @Text({
     maxLength: 524_288,
     isUnicode: true,
@@ -27,16 +34,7 @@ export class SecretRequest {
 }
 
 /** A variable with a value from a Secret that is in the namespace already. */
-export class SecretReferenceRequest {
-  @Text({
-    required: true,
-    minLength: 1,
-    maxLength: 253,
-    pattern: SECRET_NAME,
-    patternText: 'String should be the name of an environment variable',
-  })
-  name: string;
-
+export class SecretReferenceRequest extends NamedSecretRequest {
   @Text({ ...SUBDOMAIN, required: true, minLength: 1, about: 'Secret in the namespace of the pods' })
   secret_name: string;
 
@@ -155,26 +153,8 @@ class DescribedDeploymentRequest {
   tracked_packages?: string[] | null;
 }
 
-/** Body of `POST /v2/deployments`. */
-export class CreateDeploymentRequest extends DescribedDeploymentRequest {
-  @Text({ ...NAME, required: true, about: 'Also the name of the tracing project; immutable' })
-  name: string;
-
-  @Choice(SOURCES, { required: true, about: 'Immutable' })
-  source: (typeof SOURCES)[number];
-
-  @Nested(() => SourceConfigRequest, { required: true })
-  source_config: SourceConfigRequest;
-
-  @Nested(() => SourceRevisionConfigRequest, { required: true })
-  source_revision_config: SourceRevisionConfigRequest;
-
-  @NestedList(() => SecretRequest, {
-    maxSize: 500,
-    about: 'Environment variables of the agent; absent or null, as some clients send it, means none',
-  })
-  secrets?: SecretRequest[] | null;
-
+/** Members of bodies that make or change a deployment, and no revision alone. */
+class RolledOutDeploymentRequest extends DescribedDeploymentRequest {
   @Whole({
     min: 0,
     max: 3600,
@@ -194,6 +174,27 @@ export class CreateDeploymentRequest extends DescribedDeploymentRequest {
   rollback_on_failure?: boolean | null;
 }
 
+/** Body of `POST /v2/deployments`. */
+export class CreateDeploymentRequest extends RolledOutDeploymentRequest {
+  @Text({ ...NAME, required: true, about: 'Also the name of the tracing project; immutable' })
+  name: string;
+
+  @Choice(SOURCES, { required: true, about: 'Immutable' })
+  source: (typeof SOURCES)[number];
+
+  @Nested(() => SourceConfigRequest, { required: true })
+  source_config: SourceConfigRequest;
+
+  @Nested(() => SourceRevisionConfigRequest, { required: true })
+  source_revision_config: SourceRevisionConfigRequest;
+
+  @NestedList(() => SecretRequest, {
+    maxSize: 500,
+    about: 'Environment variables of the agent; absent or null, as some clients send it, means none',
+  })
+  secrets?: SecretRequest[] | null;
+}
+
 /** Body of `POST /v2/deployments/{id}/revisions`; an absent field is taken from the deployment. */
 export class CreateRevisionRequest extends DescribedDeploymentRequest {
   @Nested(() => SourceConfigRequest, { about: 'As in PATCH of the deployment' })
@@ -207,7 +208,7 @@ export class CreateRevisionRequest extends DescribedDeploymentRequest {
 }
 
 /** Body of `PATCH /v2/deployments/{id}`. Immutable fields may be repeated, not changed. */
-export class PatchDeploymentRequest extends DescribedDeploymentRequest {
+export class PatchDeploymentRequest extends RolledOutDeploymentRequest {
   @Text({ ...NAME, about: 'Immutable' })
   name?: string | null;
 
@@ -226,24 +227,83 @@ export class PatchDeploymentRequest extends DescribedDeploymentRequest {
   @NestedList(() => SecretRequest, { maxSize: 500, about: 'Replaces all; makes a new revision' })
   secrets?: SecretRequest[] | null;
 
-  @Whole({
-    min: 0,
-    max: 3600,
-    about: 'How long a new revision must stay ready before it takes over; 5 when unset',
-  })
-  min_ready_seconds?: number | null;
-
-  @Whole({
-    min: 1,
-    max: 604_800,
-    about:
-      'With a min_scale of 0: how long nothing may be asked until the deployment goes to sleep; 300 when unset',
-  })
-  idle_seconds?: number | null;
-
-  @Flag({ about: 'Go back to the former revision when the one that took over fails; true when unset' })
-  rollback_on_failure?: boolean | null;
-
   @Flag({ about: 'Scale the deployment to nothing and make no revisions; its status is UNUSED then' })
   suspend?: boolean | null;
+}
+
+function asList({ value }: { value: unknown }): unknown {
+  return typeof value === 'string' ? value.split(',').filter((part) => part !== '') : value;
+}
+
+function asIds(given: { value: unknown }): unknown {
+  const ids = asList(given);
+  return Array.isArray(ids)
+    ? ids.map((id: unknown) => (typeof id === 'string' ? id.toLowerCase() : id))
+    : ids;
+}
+
+/** Query of `GET /v2/deployments`. */
+export class DeploymentsQuery extends PageQuery {
+  @Text({ maxLength: 128, about: 'Whole name' })
+  name?: string;
+
+  @Text({ maxLength: 128 })
+  name_contains?: string;
+
+  @Choice(['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'])
+  status?: string;
+
+  @Choice(['dev_free', ...bothWords('deployment_type')])
+  deployment_type?: string;
+
+  @TextList({ maxSize: 100, about: 'Ids, separated by commas' })
+  @Transform(asIds)
+  deployment_ids?: string[];
+
+  @Text({ maxLength: 128, about: 'Version of the agent server in the image that serves, whole' })
+  image_version?: string;
+
+  @TextList({ maxSize: 100, about: 'Ids, separated by commas. No deployment has tags here: lists none' })
+  @Transform(asList)
+  tag_value_ids?: string[];
+
+  @Text({ maxLength: 128, about: 'No deployment has an agent id here: lists none' })
+  agent_id?: string;
+
+  @Choice(['development', 'staging', 'production'], { about: 'Of an agent id: lists none' })
+  agent_environment?: string;
+
+  @QueryFlag({ about: 'Whether the newest change was carried out' })
+  remote_reconciled?: boolean;
+}
+
+/** Query of `GET /v2/deployments/{id}/revisions`. */
+export class RevisionsQuery extends PageQuery {
+  @TextList({ maxSize: 20, choices: REVISION_STATUSES, about: 'Statuses, separated by commas' })
+  @Transform(asList)
+  status?: string[];
+
+  @QueryFlag({ about: 'Whether the rollout of the revision is over' })
+  remote_reconciled?: boolean;
+}
+
+/** Query of `DELETE /v2/deployments`. */
+export class DeleteDeploymentsQuery {
+  @TextList({
+    required: true,
+    minSize: 1,
+    maxSize: 100,
+    about: 'Ids, separated by commas; filters are not taken',
+  })
+  @Transform(asIds)
+  deployment_ids: string[];
+
+  @QueryFlag({ about: 'Also deletes their tracing projects with their runs' })
+  delete_tracing_project?: boolean;
+}
+
+/** Query of `DELETE /v2/deployments/{id}`. */
+export class DeleteDeploymentQuery {
+  @QueryFlag({ about: 'Also deletes the tracing project with its runs' })
+  delete_tracing_project?: boolean;
 }

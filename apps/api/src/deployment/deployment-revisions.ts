@@ -10,8 +10,7 @@ import {
   type RevisionAnswer,
   type RevisionPage,
 } from './deployment-answer.js';
-import type { RevisionsQuery } from './deployment-query.js';
-import type { CreateRevisionRequest } from './deployment-request.js';
+import type { RevisionsQuery, CreateRevisionRequest } from './deployment-request.js';
 import { type NewRevision, redeployedSpec } from './deployment-spec.js';
 import type { DeploymentHomes, Deployments } from './deployments.js';
 import {

@@ -1,16 +1,10 @@
 import {
   Body,
   type CallHandler,
-  Controller,
-  Delete,
   type ExecutionContext,
-  Get,
   Headers,
-  HttpCode,
   Inject,
   type NestInterceptor,
-  Patch,
-  Post,
   Query,
   UseInterceptors,
 } from '@nestjs/common';
@@ -22,10 +16,11 @@ import type { AgentDeploymentSpec, SourceConfig } from '#lib/resources';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
+import { Described, Resource } from '../wire/operation.js';
 import { entityTag, IfMatch } from '../wire/if-match.js';
-import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
+import { Post, Get, Patch, Delete } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 import { fromWire, snakeCase } from '../wire/shape.js';
 import { addWarning, FromWords } from '../wire/speak-vocabulary.js';
 import { ourWord, type SentWords } from '../wire/vocabulary.js';
@@ -42,8 +37,6 @@ import {
   DeleteDeploymentsQuery,
   DeploymentsQuery,
   RevisionsQuery,
-} from './deployment-query.js';
-import {
   CreateDeploymentRequest,
   CreateRevisionRequest,
   PatchDeploymentRequest,
@@ -120,8 +113,7 @@ const IF_MATCH = {
 };
 const CHANGED = { 412: 'The deployment changed since the version that If-Match names' };
 
-@Described(({ ApiTags }) => ApiTags('Deployments (v2)'))
-@Controller('v2/deployments')
+@Resource('Deployments (v2)', 'v2/deployments')
 @UseInterceptors(WarnOfIgnoredFields, TagDeployments)
 export class DeploymentsController {
   constructor(
@@ -129,8 +121,7 @@ export class DeploymentsController {
     private readonly revisions: DeploymentRevisions,
   ) {}
 
-  @Post()
-  @Operation({
+  @Post('', WORKSPACE, {
     summary: 'Creates a deployment and its first revision',
     status: 201,
     answer: DeploymentAnswer,
@@ -149,20 +140,17 @@ export class DeploymentsController {
     return this.deployments.create(caller, body, sent, RepeatedRequest.of(key, body));
   }
 
-  @Get()
-  @Operation({ summary: 'Deployments of the workspace', answer: DeploymentPage })
+  @Get('', READ, { summary: 'Deployments of the workspace', answer: DeploymentPage })
   list(@FromCaller() caller: Caller, @Query() query: DeploymentsQuery): Promise<DeploymentPage> {
     return this.deployments.list(caller, query);
   }
 
-  @Get(':deployment_id')
-  @Operation({ summary: 'A deployment', answer: DeploymentAnswer })
+  @Get(':deployment_id', READ, { summary: 'A deployment', answer: DeploymentAnswer })
   get(@FromCaller() caller: Caller, @PathId('deployment_id') id: string): Promise<DeploymentAnswer> {
     return this.deployments.get(caller, id);
   }
 
-  @Patch(':deployment_id')
-  @Operation({
+  @Patch(':deployment_id', WORKSPACE, {
     summary: 'Changes a deployment; some fields make a new revision',
     answer: DeploymentAnswer,
     refuses: {
@@ -181,9 +169,7 @@ export class DeploymentsController {
     return this.deployments.update(caller, id, body, { ifMatch: IfMatch.parse(ifMatch) });
   }
 
-  @Delete()
-  @HttpCode(200)
-  @Operation({
+  @Delete('', WORKSPACE, {
     summary: 'Deletes the named deployments with their revisions and databases',
     answer: DeletionAnswer,
   })
@@ -191,9 +177,7 @@ export class DeploymentsController {
     return this.deployments.deleteAll(caller, query.deployment_ids, query.delete_tracing_project ?? false);
   }
 
-  @Delete(':deployment_id')
-  @HttpCode(204)
-  @Operation({
+  @Delete(':deployment_id', WORKSPACE, {
     summary: 'Deletes a deployment with its revisions and its database',
     status: 204,
     refuses: CHANGED,
@@ -208,8 +192,7 @@ export class DeploymentsController {
     return this.deployments.delete(caller, id, query.delete_tracing_project ?? false, IfMatch.parse(ifMatch));
   }
 
-  @Get(':deployment_id/revisions')
-  @Operation({
+  @Get(':deployment_id/revisions', READ, {
     summary: 'Revisions of a deployment, newest first, those in the archive included',
     answer: RevisionPage,
   })
@@ -221,8 +204,7 @@ export class DeploymentsController {
     return this.revisions.list(caller, id, query);
   }
 
-  @Post(':deployment_id/revisions')
-  @Operation({
+  @Post(':deployment_id/revisions', WORKSPACE, {
     summary: 'Makes a revision of the deployment as it is; one from git gets the newest commit of its branch',
     status: 201,
     answer: RevisionAnswer,
@@ -238,8 +220,10 @@ export class DeploymentsController {
     return this.revisions.create(caller, id, body, IfMatch.parse(ifMatch));
   }
 
-  @Get(':deployment_id/revisions/:revision_id')
-  @Operation({ summary: 'A revision with its status', answer: RevisionAnswer })
+  @Get(':deployment_id/revisions/:revision_id', READ, {
+    summary: 'A revision with its status',
+    answer: RevisionAnswer,
+  })
   getRevision(
     @FromCaller() caller: Caller,
     @PathId('deployment_id') id: string,
@@ -248,9 +232,7 @@ export class DeploymentsController {
     return this.revisions.get(caller, id, revisionId);
   }
 
-  @Post(':deployment_id/restart')
-  @HttpCode(200)
-  @Operation({
+  @Post(':deployment_id/restart', WORKSPACE, {
     summary: 'Replaces the pods of the revision that serves by new ones, and changes nothing else',
     answer: DeploymentAnswer,
     refuses: { 400: 'No revision serves, or the deployment is being deleted', ...CHANGED },
@@ -264,9 +246,7 @@ export class DeploymentsController {
     return this.revisions.restart(caller, id, IfMatch.parse(ifMatch));
   }
 
-  @Post(':deployment_id/revisions/:revision_id/redeploy')
-  @HttpCode(200)
-  @Operation({
+  @Post(':deployment_id/revisions/:revision_id/redeploy', WORKSPACE, {
     summary:
       'Makes a new revision from the snapshot of an earlier one; one from the archive gets the present variables',
     answer: DeploymentAnswer,

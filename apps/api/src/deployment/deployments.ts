@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
-import { type FieldProblem, PublicError } from '#lib/errors';
+import { type FieldProblem, PublicError, unless } from '#lib/errors';
 import { isAlreadyExists } from '#lib/kube';
 import {
   type AgentDeployment,
@@ -22,12 +22,12 @@ import type { AgentRoutes } from '../route/agent-routes.js';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import type { IfMatch } from '../wire/if-match.js';
 import { type Page, pageOf } from '../wire/query-flag.js';
-import { invalid } from '../wire/request-pipe.js';
+import { invalid, wrongValue } from '../wire/request-pipe.js';
 import { ourWord, rememberWords, type SentWords, wordFor } from '../wire/vocabulary.js';
 import { SLEEPING_TYPES } from '../wire/words.js';
 import type { DeletionAnswer, DeploymentAnswer } from './deployment-answer.js';
-import type { DeploymentsQuery } from './deployment-query.js';
 import type {
+  DeploymentsQuery,
   CreateDeploymentRequest,
   PatchDeploymentRequest,
   SourceConfigRequest,
@@ -43,7 +43,7 @@ import {
   secretProblems,
   withoutShownUrl,
 } from './deployment-spec.js';
-import type { Integrations } from './integrations.js';
+import type { Integrations } from './integrations-controller.js';
 import { namedObjectProblems } from './named-object-problems.js';
 import { renderDeployment, shownUrl, wireName } from './render-deployment.js';
 import type { RepeatedRequest } from './repeated-request.js';
@@ -72,21 +72,21 @@ function oneMachineProblems(source: string, asked: Asked): readonly FieldProblem
   return [
     ...(isPulled ? [imageProblem(image)] : []),
     ...(asked.source_config?.resource_spec?.volumes ?? []).flatMap((volume, index) =>
-      OF_CLUSTERS.filter((type) => (volume[type] ?? undefined) !== undefined).map((type) => ({
-        loc: ['body', 'source_config', 'resource_spec', 'volumes', index, type],
-        msg: `${type} is not supported on one machine, whose agents are processes; use emptyDir, configMap, secret or projected, or deploy on a cluster`,
-        type: 'value_error',
-      })),
+      OF_CLUSTERS.filter((type) => (volume[type] ?? undefined) !== undefined).map((type) =>
+        wrongValue(
+          ['body', 'source_config', 'resource_spec', 'volumes', index, type],
+          `${type} is not supported on one machine, whose agents are processes; use emptyDir, configMap, secret or projected, or deploy on a cluster`,
+        ),
+      ),
     ),
   ];
 }
 
 function imageProblem(image: string): FieldProblem {
-  return {
-    loc: ['body', 'source_revision_config', 'image_uri'],
-    msg: `image ${image} cannot be pulled: agents of one machine are processes; add its folder with "agentplane image add NAME FOLDER" and use source internal_image, or name a listener of another cluster in source_config.listener_id`,
-    type: 'value_error',
-  };
+  return wrongValue(
+    ['body', 'source_revision_config', 'image_uri'],
+    `image ${image} cannot be pulled: agents of one machine are processes; add its folder with "agentplane image add NAME FOLDER" and use source internal_image, or name a listener of another cluster in source_config.listener_id`,
+  );
 }
 
 /** The kinds that deployments are about. */
@@ -204,9 +204,7 @@ export class Deployments {
     if (values && isFirst)
       await this.homes.secrets
         .create({ namespace, name: secret }, 'user-secrets', values, made)
-        .catch((error: unknown) => {
-          if (!isAlreadyExists(error)) throw error;
-        });
+        .catch(unless(isAlreadyExists));
     if (values && isFirst) return this.#rendered(caller, made, Object.keys(values).sort());
     return this.render(caller, made);
   }

@@ -12,6 +12,7 @@ import {
 import { databaseSecretName, namedByPodSpec, platformSecretName } from '#lib/resources';
 import type { SecretReferenceRequest } from './deployment-request.js';
 import type { ResourceSpecRequest } from './resource-spec-request.js';
+import { wrongValue } from '../wire/request-pipe.js';
 
 /** Place in which pods of the request would run, and the objects that are known there. */
 export interface NamingPlace {
@@ -82,9 +83,5 @@ async function judgeSecretName(
 }
 
 function problem(loc: readonly (string | number)[], refused: RefusedObject): FieldProblem {
-  return {
-    loc: ['body', ...loc],
-    msg: refusedObjectText(refused),
-    type: 'value_error',
-  };
+  return wrongValue(['body', ...loc], refusedObjectText(refused));
 }

@@ -162,6 +162,7 @@ export function renderDeployment(
     idle_seconds: spec.idleSeconds ?? null,
     rollback_on_failure: spec.rollbackOnFailure ?? null,
     image_version: status?.imageVersion ?? null,
+    last_wake: status?.lastWake ?? null,
     url: status?.url ?? null,
   };
 }
@@ -212,6 +213,7 @@ export function renderRevision(
   const unheard = shown === 'UNKNOWN' ? silence(deployment) : undefined;
   return {
     id: idOf(revision) ?? '',
+    name: metadata.name,
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: wholeSeconds(changes.at(-1) ?? metadata.creationTimestamp ?? ''),
     status: shown,
@@ -268,6 +270,7 @@ export function renderPendingRevision(
   const created = wholeSeconds(pending.at ?? deployment.metadata.creationTimestamp ?? '');
   return {
     id: pending.id,
+    name: null,
     created_at: created,
     updated_at: created,
     status: 'CREATING',

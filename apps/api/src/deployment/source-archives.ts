@@ -22,7 +22,7 @@ export const MAX_ARCHIVE_BYTES = 209_715_200;
 const EVERY_TEN_MINUTES = '7-59/10 * * * *';
 const VALID_MS = 3_600_000;
 /** Each upload holds one part of an object in memory, 5 MiB. */
-const PLACES = {
+const UPLOAD_PLACES = {
   capacity: 8,
   perOwner: 3,
   refusal: 'Too many archives are uploaded at once; upload this one once others have arrived',
@@ -55,7 +55,7 @@ export interface SourceArchiveParts {
 
 /** Archives of sources: uploaded by signed URLs, and fetched by the builds of their deployment. */
 export class UploadedArchives {
-  readonly #places = new Admission(PLACES);
+  readonly #places = new Admission(UPLOAD_PLACES);
 
   constructor(private readonly parts: SourceArchiveParts) {}
 

@@ -268,6 +268,52 @@ describe("the REST interface in the words of LangSmith's clients", () => {
     }
   });
 
+  it('serves the published workflows for an image at a listener, twice', async () => {
+    const namespaces = [tenant.namespace];
+    const compute = {
+      compute_type: 'k8s',
+      compute_id: named(),
+      compute_config: { k8s_namespaces: namespaces },
+    };
+    await call('POST', '/v2/listeners', compute, 201);
+    const { resources: listeners } = (await call('GET', '/v2/listeners', undefined, 200)).json;
+    const { id: listener_id } = listeners.find(
+      ({ compute_id }: { compute_id: string }) => compute_id === compute.compute_id,
+    );
+    const resource_spec = { min_scale: 0, max_scale: 1, cpu: 1, memory_mb: 1024 };
+    const source_revision_config = {
+      repo_ref: null,
+      langgraph_config_path: null,
+      image_uri: 'local/agent',
+    };
+    for (const name of [named(), named()]) {
+      const made = await create({
+        name,
+        source: 'external_docker',
+        source_config: {
+          integration_id: null,
+          repo_url: null,
+          deployment_type: 'dev_free',
+          build_on_push: null,
+          custom_url: null,
+          resource_spec,
+          listener_id,
+          listener_config: { k8s_namespace: tenant.namespace },
+        },
+        source_revision_config,
+        secrets: [{ name: 'OPENAI_API_KEY', value: 'a' }],
+      });
+      const path = `/v2/deployments/${made.id}`;
+      const first = `${path}/revisions/${made.latest_revision_id}`;
+      expect((await call('GET', first, undefined, 200)).json.status).toEqual(expect.any(String));
+      await call('PATCH', path, { source_config: { resource_spec }, source_revision_config }, 200);
+      const { resources } = (await call('GET', `${path}/revisions`, undefined, 200)).json;
+      expect(resources[0].id).not.toBe(made.latest_revision_id);
+      const newest = await call('GET', `${path}/revisions/${resources[0].id}`, undefined, 200);
+      expect(newest.json).toMatchObject({ source: 'external_docker', status: expect.any(String) });
+    }
+  });
+
   it("serves the requests of Terraform's provider twice, without drift", async () => {
     for (const name of [named(), named()]) {
       const resource_spec = { min_scale: 1, max_scale: 2, redis_memory_mb: 64 };

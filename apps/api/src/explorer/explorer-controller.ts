@@ -3,12 +3,13 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { Controller, Get, Headers, Param, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Controller, Headers, Param, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { INSTALLATION, packagesOf } from '#lib/data-folder';
 import { PublicError } from '#lib/errors';
-import { Described } from '../wire/described.js';
+import { Described } from '../wire/operation.js';
+import { Get } from '../wire/route.js';
+import { publicly } from '../wire/route-access.js';
 
 /** Facts by which a caller may cache a file. */
 export interface FileMark {
@@ -155,13 +156,12 @@ export class ExplorerController {
     ].map(([name, type]) => [name, new PackageFile(`${FOLDER}/${name}`, type)]),
   );
 
-  @Get()
+  @Get('', publicly('a page that shows the document', { isForAll: true }))
   page(@Res() reply: FastifyReply): void {
     void reply.headers(EXPLORER_HEADERS).send(EXPLORER_PAGE);
   }
 
-  @Get(':file')
-  @RouteConfig({ countsAnswer: true })
+  @Get(':file', publicly('the files of that page', { isForAll: true }), { config: { countsAnswer: true } })
   async file(
     @Param('file') name: string,
     @Headers('if-none-match') known: string | undefined,

@@ -1,13 +1,13 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 const CALLS = `
 import json, sys
 from langsmith import Client
@@ -87,8 +87,8 @@ describe('a feedback configuration', () => {
     expect(found.feedback_config.categories).toHaveLength(6);
   });
 
-  (hasPython ? it : it.skip)('serves all calls of the Python client', async () => {
-    const { stdout } = await promisify(execFile)(PYTHON, ['-c', CALLS, api.url, tenant.key]);
+  (python ? it : it.skip)('serves all calls of the Python client', async () => {
+    const { stdout } = await promisify(execFile)(python, ['-c', CALLS, api.url, tenant.key]);
     const [added, left, isLower, listed, after] = JSON.parse(stdout);
     expect([added, isLower, listed, after]).toEqual([3, true, ['topics'], 0]);
     expect(left).toMatchObject({

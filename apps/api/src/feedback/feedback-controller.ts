@@ -1,16 +1,16 @@
-import { Body, Controller, Delete, Get, Header, HttpCode, Patch, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { formatInstant } from '#lib/time';
 import type { StoredFeedback } from '#lib/trace-store';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
+import { Post, Get, Patch, Delete } from '../wire/route.js';
+import { DEPLOYMENT, READ_RUNS, WRITE_RUNS } from '../wire/route-access.js';
 import { Answered, FLAG, JSON_VALUE, orNull, TEXT, TIME, UUID } from '../wire/shape.js';
-import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
+import { jsonListOf, jsonWith } from '../wire/stored-json.js';
 import { CreateFeedbackRequest, FeedbackQuery, UpdateFeedbackRequest } from './feedback-request.js';
 import { Feedback } from './feedback.js';
 
@@ -91,32 +91,27 @@ export function heldBytes(found: readonly StoredFeedback[]): number {
 }
 
 /** Feedback of runs and tracing projects, on the wire of the `langsmith` clients. */
-@Described(({ ApiTags }) => ApiTags('Feedback'))
-@Controller(['feedback', 'api/v1/feedback'])
+@Resource('Feedback', ['feedback', 'api/v1/feedback'])
 export class FeedbackController {
   constructor(
     private readonly feedback: Feedback,
     private readonly answers: AnswerBudget,
   ) {}
 
-  @Post()
-  @Header('content-type', JSON_TYPE)
-  @HttpCode(200)
-  @Operation({
+  @Post('', WRITE_RUNS, {
     summary: 'Stores feedback of a run, which may come later, or of a tracing project',
     answer: FeedbackAnswer,
+    sends: 'json',
   })
   async create(@FromCaller() caller: Caller, @Body() body: CreateFeedbackRequest): Promise<string> {
     return renderFeedback(await this.feedback.create(caller, body));
   }
 
-  @Get()
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get('', READ_RUNS, {
     summary: 'Feedback, newest first',
     answer: [FeedbackAnswer],
     refuses: { 400: 'Finding it takes too long' },
+    sends: 'counted json',
   })
   async list(
     @FromCaller() caller: Caller,
@@ -130,16 +125,16 @@ export class FeedbackController {
     });
   }
 
-  @Get(':feedback_id')
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'Feedback', answer: FeedbackAnswer })
+  @Get(':feedback_id', READ_RUNS, { summary: 'Feedback', answer: FeedbackAnswer, sends: 'json' })
   async get(@FromCaller() caller: Caller, @PathId('feedback_id') id: string): Promise<string> {
     return renderFeedback(await this.feedback.get(caller, id));
   }
 
-  @Patch(':feedback_id')
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'Changes feedback; what is absent stays as it is', answer: FeedbackAnswer })
+  @Patch(':feedback_id', DEPLOYMENT, {
+    summary: 'Changes feedback; what is absent stays as it is',
+    answer: FeedbackAnswer,
+    sends: 'json',
+  })
   async update(
     @FromCaller() caller: Caller,
     @PathId('feedback_id') id: string,
@@ -148,8 +143,7 @@ export class FeedbackController {
     return renderFeedback(await this.feedback.update(caller, id, body));
   }
 
-  @Delete(':feedback_id')
-  @Operation({ summary: 'Deletes feedback', answer: DeletedFeedbackAnswer })
+  @Delete(':feedback_id', DEPLOYMENT, { summary: 'Deletes feedback', answer: DeletedFeedbackAnswer })
   async delete(
     @FromCaller() caller: Caller,
     @PathId('feedback_id') id: string,

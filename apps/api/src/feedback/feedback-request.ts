@@ -1,7 +1,83 @@
-import { Transform, Type } from 'class-transformer';
-import { Choice, FreeObject, Flag, Nested, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
-import { QueryFlag } from '../wire/query-flag.js';
-import { AnyJson, Score } from './feedback-fields.js';
+import { FEEDBACK_LIMITS } from '#lib/trace-store';
+import { Transform } from 'class-transformer';
+import { ValidateBy } from 'class-validator/cjs/decorator/common/ValidateBy.js';
+import {
+  Choice,
+  field,
+  Flag,
+  FreeObject,
+  type InsideOptions,
+  Nested,
+  says,
+  Text,
+  TextList,
+  Time,
+  Uuid,
+} from '../wire/fields.js';
+import { QueryFlag, QueryWhole } from '../wire/query-flag.js';
+
+/** A number or a truth value. */
+export function Score(options: InsideOptions = {}): PropertyDecorator {
+  const max = FEEDBACK_LIMITS.score;
+  const validate = (value: unknown): boolean =>
+    typeof value === 'boolean' || (typeof value === 'number' && Math.abs(value) <= max);
+  return field(
+    options,
+    { anyOf: [{ type: 'number', minimum: -max, maximum: max }, { type: 'boolean' }], nullable: true },
+    ValidateBy(
+      { name: 'isScore', validator: { validate } },
+      says(`Input should be a number from -${max} to ${max}, or a boolean`, 'score_type'),
+    ),
+  );
+}
+
+interface JsonOptions extends InsideOptions {
+  /** Maximum size of its JSON text. */
+  readonly maxBytes: number;
+  /** Objects and texts alone. */
+  readonly isDocument?: boolean;
+}
+
+/** Any JSON value up to a length. */
+function AnyJson({ maxBytes, isDocument = false, ...options }: JsonOptions): PropertyDecorator {
+  return field(
+    options,
+    isDocument
+      ? { anyOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }], nullable: true }
+      : { type: 'object', 'x-any-json': true },
+    ...(isDocument
+      ? [
+          ValidateBy(
+            { name: 'isDocument', validator: { validate: isObjectOrText } },
+            says('Input should be an object or a string', 'dict_type'),
+          ),
+        ]
+      : []),
+    ValidateBy(
+      {
+        name: 'isStorable',
+        validator: { validate: (value) => typeof value !== 'string' || isStorable(value) },
+      },
+      says('String should be well-formed Unicode without U+0000', 'string_unicode'),
+    ),
+    ValidateBy(
+      {
+        name: 'isSmall',
+        validator: { validate: (value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= maxBytes },
+      },
+      says(`Input should be at most ${maxBytes} bytes long`, 'too_long'),
+    ),
+  );
+}
+
+function isObjectOrText(value: unknown): boolean {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value));
+}
+
+/** Filters compare with it as text. */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
 
 /**
  * Maximum size of the JSON text of a value, a correction, a source's metadata, a configuration and of extra.
@@ -158,11 +234,9 @@ export class FeedbackQuery {
   @QueryFlag({ about: 'Taken and without effect: names of users are answered as they came' })
   include_user_names?: boolean;
 
-  @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
-  @Type(() => Number)
+  @QueryWhole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
   limit: number = 100;
 
-  @Whole({ min: 0, max: 1_000_000, fallback: 0, about: 'Items to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: 1_000_000, fallback: 0, about: 'Items to skip' })
   offset: number = 0;
 }

@@ -1,14 +1,15 @@
-import { Body, Controller, Get, HttpCode, Inject, Post, Query, Req } from '@nestjs/common';
+import { Body, Inject, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '#lib/auth';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { askedOrigin, originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/query-flag.js';
 import { RequestPipe } from '../wire/request-pipe.js';
+import { Post, Get } from '../wire/route.js';
+import { publicly, READ_RUNS, WRITE_RUNS } from '../wire/route-access.js';
 import { PresignedFeedback } from './presigned-feedback.js';
 import {
   FeedbackTokenAnswer,
@@ -26,17 +27,14 @@ const RECORDED: RecordedAnswer = { message: 'Feedback was recorded' };
 const pipe = new RequestPipe();
 
 /** Feedback without a key. */
-@Described(({ ApiTags }) => ApiTags('Feedback'))
-@Controller(['feedback/tokens', 'api/v1/feedback/tokens'])
+@Resource('Feedback', ['feedback/tokens', 'api/v1/feedback/tokens'])
 export class PresignedController {
   constructor(
     private readonly presigned: PresignedFeedback,
     @Inject(API_CONFIG) private readonly config: Pick<ApiConfig, 'publicUrl'>,
   ) {}
 
-  @Post()
-  @HttpCode(200)
-  @Operation({
+  @Post('', WRITE_RUNS, {
     summary:
       'Makes an address that takes feedback of a run without a key; a list of requests is answered by a list',
     answer: FeedbackTokenAnswer,
@@ -61,8 +59,7 @@ export class PresignedController {
     return Array.isArray(body) ? answers : answers[0];
   }
 
-  @Get()
-  @Operation({ summary: 'Tokens of a run that may still be used', answer: [FeedbackTokenAnswer] })
+  @Get('', READ_RUNS, { summary: 'Tokens of a run that may still be used', answer: [FeedbackTokenAnswer] })
   async list(
     @FromCaller() caller: Caller,
     @Query() { run_id: runId, limit, offset }: TokensQuery,
@@ -76,8 +73,10 @@ export class PresignedController {
     }));
   }
 
-  @Get(':token')
-  @Operation({ summary: 'Stores feedback that is given with a token', answer: RecordedAnswer })
+  @Get(':token', publicly('the token opens feedback for one run'), {
+    summary: 'Stores feedback that is given with a token',
+    answer: RecordedAnswer,
+  })
   async give(
     @PathId('token') token: string,
     @Query() query: TokenFeedbackQuery,
@@ -88,9 +87,10 @@ export class PresignedController {
     return RECORDED;
   }
 
-  @Post(':token')
-  @HttpCode(200)
-  @Operation({ summary: 'Stores feedback that is given with a token', answer: RecordedAnswer })
+  @Post(':token', publicly('the token opens feedback for one run'), {
+    summary: 'Stores feedback that is given with a token',
+    answer: RecordedAnswer,
+  })
   async send(@PathId('token') token: string, @Body() body: TokenFeedbackRequest): Promise<RecordedAnswer> {
     await this.presigned.record(token, body);
     return RECORDED;

@@ -8,6 +8,7 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { jsonText, mayChangeFeedback } from './feedback-parts.js';
 import type { TokenFeedbackRequest, TokenRequest } from './token-request.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 const DEFAULT_SECONDS = 3 * 3600;
 const MOST_SECONDS = 366 * 86_400;
@@ -119,13 +120,10 @@ export class PresignedFeedback {
   ): number {
     const seconds = at ? this.#secondsUntil(at) : secondsIn(period);
     if (seconds > 0 && seconds <= MOST_SECONDS) return seconds;
-    throw invalid([
-      {
-        loc: [...place, at ? 'expires_at' : 'expires_in'],
-        msg: 'the token should expire in the future, within 366 days',
-        type: 'value_error',
-      },
-    ]);
+    throw wrongField(
+      [...place, at ? 'expires_at' : 'expires_in'],
+      'the token should expire in the future, within 366 days',
+    );
   }
 
   #secondsUntil(text: string): number {

@@ -1,20 +1,20 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const SEND_FEEDBACK = join(import.meta.dirname, '..', 'testdata', 'send-feedback.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 
 describe('feedback of the Python client', () => {
   const { api, tenant } = testApi();
 
-  if (hasPython)
+  if (python)
     it('comes back as it was sent, by itself and in batches', async () => {
-      const { stdout, stderr } = await promisify(execFile)(PYTHON, [SEND_FEEDBACK, api.url, tenant.key]);
+      const { stdout, stderr } = await promisify(execFile)(python, [SEND_FEEDBACK, api.url, tenant.key]);
       expect(stderr).toBe('');
       expect(JSON.parse(stdout)).toEqual({
         listed: [

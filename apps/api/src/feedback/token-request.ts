@@ -1,8 +1,8 @@
-import { Transform, Type } from 'class-transformer';
-import { Decimal, FreeObject, Nested, Text, Time, Uuid, Whole } from '../wire/fields.js';
+import { Transform } from 'class-transformer';
+import { Decimal, FreeObject, Nested, Text, Time, Uuid } from '../wire/fields.js';
+import { QueryWhole } from '../wire/query-flag.js';
 import { Answered, TEXT, TIME, UUID } from '../wire/shape.js';
-import { Score } from './feedback-fields.js';
-import { FeedbackContentRequest, MAX_BYTES, MAX_KEY } from './feedback-request.js';
+import { FeedbackContentRequest, MAX_BYTES, MAX_KEY, Score } from './feedback-request.js';
 
 /** A time from now. */
 class LifetimeRequest {
@@ -42,12 +42,10 @@ export class TokensQuery {
   @Uuid({ required: true })
   run_id: string;
 
-  @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
-  @Type(() => Number)
+  @QueryWhole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
   limit: number = 100;
 
-  @Whole({ min: 0, max: 1_000, fallback: 0, about: 'Items to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: 1_000, fallback: 0, about: 'Items to skip' })
   offset: number = 0;
 }
 

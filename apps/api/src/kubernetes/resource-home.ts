@@ -27,15 +27,13 @@ function idsOf(object: KubeObject): readonly string[] {
  * informer has seen it, so that the next read of the same caller finds it.
  */
 export class ResourceHome<T extends KubeObject> {
-  readonly #client: KubeClient;
-  readonly #informer: Informer<T>;
   readonly #ref: ResourceRef<T>;
-  readonly #pause: RetryPause;
 
-  constructor(client: KubeClient, informer: Informer<T>, pause: RetryPause) {
-    this.#client = client;
-    this.#informer = informer;
-    this.#pause = pause;
+  constructor(
+    private readonly client: KubeClient,
+    private readonly informer: Informer<T>,
+    private readonly pause: RetryPause,
+  ) {
     this.#ref = informer.ref;
     informer.addIndex(ID_INDEX, idsOf);
   }
@@ -45,33 +43,33 @@ export class ResourceHome<T extends KubeObject> {
    * manifest), it is the older one.
    */
   find(namespace: string, id: string): T | undefined {
-    return this.#informer
+    return this.informer
       .byIndex(ID_INDEX, id)
       .filter((object) => object.metadata.namespace === namespace)
       .sort(byAge)[0];
   }
 
   findByName(namespace: string, name: string): T | undefined {
-    return this.#informer.find({ namespace, name });
+    return this.informer.find({ namespace, name });
   }
 
   /** Objects of a namespace that match, in any order. */
   filter(namespace: string, isWanted: (object: T) => boolean): T[] {
-    return this.#informer.list(namespace).filter(isWanted);
+    return this.informer.list(namespace).filter(isWanted);
   }
 
   /** Newest first. */
   list(namespace: string): T[] {
-    return this.#informer.list(namespace).sort((a, b) => byAge(b, a));
+    return this.informer.list(namespace).sort((a, b) => byAge(b, a));
   }
 
   /** Judges a draft by all rules of the API server without writing it. */
   async dryRun(draft: Draft<NoInfer<T>>): Promise<void> {
-    await this.#client.create(this.#ref, draft, { dryRun: true, isStrict: true });
+    await this.client.create(this.#ref, draft, { dryRun: true, isStrict: true });
   }
 
   async create(draft: Draft<NoInfer<T>>): Promise<T> {
-    return this.#seen(await this.#client.create(this.#ref, draft, { isStrict: true }));
+    return this.#seen(await this.client.create(this.#ref, draft, { isStrict: true }));
   }
 
   /**
@@ -79,18 +77,18 @@ export class ResourceHome<T extends KubeObject> {
    * @throws when it does not exist
    */
   async getNewest(key: ObjectKey): Promise<T> {
-    return this.#seen(await this.#client.get(this.#ref, key));
+    return this.#seen(await this.client.get(this.#ref, key));
   }
 
   /** Reads, changes and writes, again after each conflict. */
   async change(key: ObjectKey, change: (object: T) => T): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const object = await this.#client.get(this.#ref, key);
+      const object = await this.client.get(this.#ref, key);
       try {
-        return await this.#seen(await this.#client.replace(this.#ref, change(object), { isStrict: true }));
+        return await this.#seen(await this.client.replace(this.#ref, change(object), { isStrict: true }));
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS) throw error;
-        const { clock, random } = this.#pause;
+        const { clock, random } = this.pause;
         await clock.sleep(random() * LONGEST_PAUSE_MS * attempt);
       }
     }
@@ -104,21 +102,21 @@ export class ResourceHome<T extends KubeObject> {
     const { name, namespace = '', uid, resourceVersion } = object.metadata;
     const key = { name, namespace };
     if (judge) await this.#deleteJudged(key, judge);
-    else await this.#client.delete(this.#ref, key, uid === undefined ? {} : { uid });
-    const left = await this.#client.find(this.#ref, key);
+    else await this.client.delete(this.#ref, key, uid === undefined ? {} : { uid });
+    const left = await this.client.find(this.#ref, key);
     const version = left?.metadata.resourceVersion;
     if (version !== undefined && version !== resourceVersion)
-      await this.#informer.waitFor(version).catch(() => undefined);
+      await this.informer.waitFor(version).catch(() => undefined);
   }
 
   async #deleteJudged(key: ObjectKey, judge: (object: T) => void): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const object = await this.#client.find(this.#ref, key);
+      const object = await this.client.find(this.#ref, key);
       if (!object) return;
       judge(object);
       const { uid = '', resourceVersion = '' } = object.metadata;
       try {
-        await this.#client.delete(this.#ref, key, { uid, resourceVersion });
+        await this.client.delete(this.#ref, key, { uid, resourceVersion });
         return;
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS) throw error;
@@ -128,7 +126,7 @@ export class ResourceHome<T extends KubeObject> {
 
   async #seen(object: T): Promise<T> {
     // an informer that lags is no reason to fail a write that is done
-    await this.#informer.waitFor(object.metadata.resourceVersion ?? '').catch(() => undefined);
+    await this.informer.waitFor(object.metadata.resourceVersion ?? '').catch(() => undefined);
     return object;
   }
 }

@@ -1,7 +1,21 @@
 import { Admission } from '#lib/admission';
-import { isNotFound, type KubeClient } from '#lib/kube';
-import { type KubeObject, LABEL, MANAGED_BY, SECRET_TYPE, SECRETS } from '#lib/resources';
+import { type KubeClient, type Informers } from '#lib/kube';
+import {
+  type KubeObject,
+  LABEL,
+  MANAGED_BY,
+  SECRET_TYPE,
+  SECRETS,
+  type AgentDeployment,
+  type AgentRevision,
+  type BulkExport,
+  type BulkExportDestination,
+  type BulkExportRun,
+  type Listener,
+  RESOURCES,
+} from '#lib/resources';
 import type { Clock } from '#lib/time';
+import { ResourceHome, type RetryPause } from './resource-home.js';
 
 /** Value of `LABEL.component` of Secrets that hold data of users. */
 export type SecretPurpose = 'user-secrets' | 'destination-credentials' | 'webhook-secret';
@@ -127,11 +141,7 @@ export class SecretHome {
 
   async delete(place: Place): Promise<void> {
     this.#known.delete(keyOf(place));
-    try {
-      await this.client.delete(SECRETS, place);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await this.client.delete(SECRETS, place);
   }
 }
 
@@ -142,4 +152,32 @@ function keyOf({ namespace, name }: Place): string {
 function ownerReference(owner: KubeObject) {
   const { name, uid = '' } = owner.metadata;
   return { apiVersion: owner.apiVersion ?? '', kind: owner.kind ?? '', name, uid };
+}
+
+/** Resources of the interface, for reads and changes, kind by kind. */
+export interface Homes {
+  readonly deployments: ResourceHome<AgentDeployment>;
+  readonly revisions: ResourceHome<AgentRevision>;
+  readonly listeners: ResourceHome<Listener>;
+  readonly destinations: ResourceHome<BulkExportDestination>;
+  readonly exports: ResourceHome<BulkExport>;
+  readonly runs: ResourceHome<BulkExportRun>;
+  readonly secrets: SecretHome;
+}
+
+/** @param informers not started yet: each home follows its kind */
+export function openHomes(
+  client: KubeClient,
+  informers: Informers,
+  pause: RetryPause & { readonly clock: Pick<Clock, 'monotonicMs'> },
+): Homes {
+  return {
+    deployments: new ResourceHome(client, informers.of(RESOURCES.AgentDeployment), pause),
+    revisions: new ResourceHome(client, informers.of(RESOURCES.AgentRevision), pause),
+    listeners: new ResourceHome(client, informers.of(RESOURCES.Listener), pause),
+    destinations: new ResourceHome(client, informers.of(RESOURCES.BulkExportDestination), pause),
+    exports: new ResourceHome(client, informers.of(RESOURCES.BulkExport), pause),
+    runs: new ResourceHome(client, informers.of(RESOURCES.BulkExportRun), pause),
+    secrets: new SecretHome(client, pause.clock),
+  };
 }

@@ -1,7 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isJsonObject, parseJson } from '#lib/json';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { writeStatus } from '#lib/otlp';
 import { type BodyRoute, unsupported } from '../wire/body-parsers.js';
+import { shapeRefusals } from '../wire/shape-refusals.js';
 
 /** Content type of OTLP in protobuf. */
 export const PROTOBUF = 'application/x-protobuf';
@@ -31,36 +31,17 @@ const CODES: Readonly<Record<number, number>> = {
 };
 const INTERNAL = 13;
 
-function detailOf(payload: unknown): unknown {
-  try {
-    const body: unknown = parseJson(String(payload));
-    return isJsonObject(body) ? body['detail'] : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function textOf(detail: unknown): string {
-  if (typeof detail === 'string') return detail;
-  if (!Array.isArray(detail)) return 'the request failed';
-  return (detail as readonly { readonly loc: readonly unknown[]; readonly msg: string }[])
-    .map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)
-    .join('; ');
-}
-
 /**
- * Puts refusals of OTLP routes, those before a route is reached included, into the `google.rpc.Status` that exporters
- * read: in protobuf where the request was that, and in JSON beside the `detail` of every other route.
+ * Puts refusals of OTLP routes into the `google.rpc.Status` that exporters read: in protobuf where the request was that, and
+ * in JSON beside the `detail` of every other route.
  */
 export function answerStatuses(server: FastifyInstance): void {
-  server.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
-    const { isOtlp = false } = (request.routeOptions.config ?? {}) as BodyRoute;
-    if (!isOtlp || reply.statusCode < 400) return payload;
-    const detail = detailOf(payload);
-    const [code, message] = [CODES[reply.statusCode] ?? INTERNAL, textOf(detail)];
-    void reply.removeHeader('content-length');
+  const isOtlp = ({ routeOptions }: FastifyRequest): boolean =>
+    ((routeOptions.config ?? {}) as BodyRoute).isOtlp ?? false;
+  shapeRefusals(server, isOtlp, ({ status, detail, text: message }, request, reply) => {
+    const code = CODES[status] ?? INTERNAL;
     if (!request.headers['content-type']?.trim().toLowerCase().startsWith(PROTOBUF))
-      return JSON.stringify({ code, message, detail });
+      return { code, message, detail };
     void reply.header('content-type', PROTOBUF);
     return writeStatus(code, message);
   });

@@ -1,17 +1,13 @@
-import { applyDecorators, Controller, Headers, HttpCode, Module, Post, Res } from '@nestjs/common';
+import { applyDecorators, Headers, HttpCode, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
-import type { Admission } from '#lib/admission';
 import type { Caller } from '#lib/auth';
 import { writeExportAnswer } from '#lib/otlp';
-import type { TraceStore } from '#lib/trace-store';
-import type { ApiConfig } from '../config.js';
-import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { FromBody, type SentBody, TRACE_BODIES } from '../trace/held-body.js';
-import { TraceModule } from '../trace/trace-module.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { FromBody, type SentBody } from '../trace/held-body.js';
+import { Described, Operation, Resource } from '../wire/operation.js';
+import { Post } from '../wire/route.js';
+import { WRITE_RUNS } from '../wire/route-access.js';
 import { Answered, JSON_VALUE, object, Perhaps, TEXT } from '../wire/shape.js';
 import { PROTOBUF, spanEncodingOf } from './answer-statuses.js';
 import { SpanIngestion } from './span-ingestion.js';
@@ -54,16 +50,11 @@ function Ignored(): MethodDecorator {
 }
 
 /** Spans of any OpenTelemetry exporter, on the wire of OTLP/HTTP. */
-@Described(({ ApiTags }) => ApiTags('OpenTelemetry'))
-@Controller(['otel/v1', 'api/v1/otel/v1'])
-class OtlpController {
+@Resource('OpenTelemetry', ['otel/v1', 'api/v1/otel/v1'])
+export class OtlpController {
   constructor(private readonly ingestion: SpanIngestion) {}
 
-  @Post('traces')
-  @HttpCode(200)
-  @RouteConfig({ rawBody: true, isOtlp: true })
-  @Described(({ ApiConsumes }) => ApiConsumes('application/json', PROTOBUF))
-  @Operation({
+  @Post('traces', WRITE_RUNS, {
     summary: 'Stores spans as runs; refusals are a google.rpc.Status in the encoding of the request',
     answer: ExportTracesAnswer,
     body: ExportTracesRequest,
@@ -71,7 +62,9 @@ class OtlpController {
       400: 'The body cannot be decoded',
       429: 'Too many traces arrive at once: try again',
     },
+    config: { rawBody: true, isOtlp: true },
   })
+  @Described(({ ApiConsumes }) => ApiConsumes('application/json', PROTOBUF))
   async export(
     @FromCaller() caller: Caller,
     @Headers('content-type') contentType: string | undefined,
@@ -89,7 +82,7 @@ class OtlpController {
     return { partialSuccess: { rejectedSpans: String(rejected), errorMessage: message } };
   }
 
-  @Post('metrics')
+  @Post('metrics', WRITE_RUNS)
   @Ignored()
   ignoreMetrics(
     @Headers('content-type') contentType: string | undefined,
@@ -99,7 +92,7 @@ class OtlpController {
     return ignore(contentType, body, reply);
   }
 
-  @Post('logs')
+  @Post('logs', WRITE_RUNS)
   @Ignored()
   ignoreLogs(
     @Headers('content-type') contentType: string | undefined,
@@ -125,18 +118,3 @@ function ignore(
   void reply.header('content-type', PROTOBUF);
   return writeExportAnswer(0, TRACES_ONLY);
 }
-
-/** Spans of OpenTelemetry, stored as runs. */
-@Module({
-  imports: [TraceModule],
-  controllers: [OtlpController],
-  providers: [
-    {
-      provide: SpanIngestion,
-      inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG],
-      useFactory: (store: TraceStore, bodies: Admission, { maxBodyBytes }: Pick<ApiConfig, 'maxBodyBytes'>) =>
-        new SpanIngestion(store, bodies, maxBodyBytes),
-    },
-  ],
-})
-export class OtlpModule {}

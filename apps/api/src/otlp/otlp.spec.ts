@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { testPostgres } from '#lib/testing';
+import { pythonWith, testPostgres } from '#lib/testing';
 import {
   prepareKube,
   prepareStore,
@@ -20,8 +20,7 @@ import {
 
 const SEND_SPANS = join(import.meta.dirname, '..', 'testdata', 'send-spans.py');
 /** A Python with OpenTelemetry and `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith, opentelemetry.exporter.otlp']).status === 0;
+const interpreter = pythonWith('langsmith', 'opentelemetry.exporter.otlp');
 const PROTOBUF = 'application/x-protobuf';
 const JSON_TYPE = 'application/json';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -382,7 +381,7 @@ describe('POST of spans', () => {
     }
   });
 
-  (hasPython ? it : it.skip)('stores what the exporter of Python sends', async () => {
+  (interpreter ? it : it.skip)('stores what the exporter of Python sends', async () => {
     const text = await python('otel', 'python');
     const sent = JSON.parse(text);
     // nanoseconds since 1970 are no safe integer
@@ -409,7 +408,7 @@ describe('POST of spans', () => {
     ]);
   });
 
-  (hasPython ? it : it.skip)('stores what the LangSmith client sends as spans', async () => {
+  (interpreter ? it : it.skip)('stores what the LangSmith client sends as spans', async () => {
     await python('langsmith', 'ls-otel');
     const [project] = (await tenant.call('GET', '/sessions?name=ls-otel')).json;
     const { json } = await tenant.call('POST', '/runs/query', { session: [project.id] });
@@ -438,7 +437,7 @@ describe('POST of spans', () => {
   });
 
   async function python(how: string, project: string): Promise<string> {
-    const run = promisify(execFile)(PYTHON, [SEND_SPANS, api.url, tenant.key, how, project], {
+    const run = promisify(execFile)(interpreter, [SEND_SPANS, api.url, tenant.key, how, project], {
       timeout: 60_000,
     });
     return (await run).stdout;

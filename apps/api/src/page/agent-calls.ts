@@ -1,38 +1,47 @@
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { Client, Thread, ThreadState } from '@langchain/langgraph-sdk';
+import type { Assistant, Client, Thread, ThreadState } from '@langchain/langgraph-sdk';
 import { Admission } from '#lib/admission';
-import { Conversation, type Question } from '#lib/conversation';
+import {
+  assistantOfThread,
+  assistantsOf,
+  beginThread,
+  Conversation,
+  newestThreads,
+  type Question,
+  questionsOf,
+  refusalWords,
+  type ThreadValues,
+} from '#lib/conversation';
 import { errorText, PublicError } from '#lib/errors';
-import { isJsonObject, parseJson } from '#lib/json';
-import { AddressGuard, guardedFetch } from '#lib/outbound';
+import { isJsonObject } from '#lib/json';
+import { AddressGuard, agentFetch } from '#lib/outbound';
 import type { AgentDeployment } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { wireName } from '../deployment/render-deployment.js';
 import type { AgentRoutes } from '../route/agent-routes.js';
 import type { PageReader } from './page-readers.js';
 
-/** Values of a thread: whatever the agent's graph has as its state. */
-export type Values = Readonly<Record<string, unknown>>;
-
 /** A thread as it stands. */
 export interface OpenThread {
-  readonly thread: Thread<Values>;
-  readonly values: Values;
+  readonly thread: Thread<ThreadValues>;
+  readonly values: ThreadValues;
   readonly questions: readonly Question[];
 }
 
 /** Threads of an agent; or words about why they cannot be read. */
 export type ThreadList =
-  | { readonly kind: 'threads'; readonly threads: readonly Thread<Values>[] }
+  | {
+      readonly kind: 'threads';
+      readonly threads: readonly Thread<ThreadValues>[];
+      readonly assistants: readonly Assistant[];
+    }
   | { readonly kind: 'unreachable'; readonly problem: string };
 
-const READ_MS = 30_000;
-const MAX_READ_BYTES = 8 * 1_024 * 1_024;
-/** Time of one answer of an agent, and the size of its stream. */
-const TALK_MS = 15 * 60_000;
-const MAX_TALK_BYTES = 64 * 1_024 * 1_024;
+const MAX_READ_BYTES = 8 * 1_048_576;
 /** Talks and reads at once, of all and of one workspace. */
 const AT_ONCE = { capacity: 200, perOwner: 40 };
+/** Answers that are read as a whole at once; others wait for their turn. */
+const READS_AT_ONCE = { capacity: 64, perOwner: 8 };
 const THREADS = 50;
 const ELSEWHERE = 'it runs in another cluster, and its listener has not reported an address';
 const NOT_SERVING = 'it does not serve yet';
@@ -52,6 +61,7 @@ export class AgentCalls implements OnModuleDestroy {
     ...AT_ONCE,
     refusal: 'Calling the agent failed: as many talks are open as may be; retry in a moment',
   });
+  readonly #reads = new Admission(READS_AT_ONCE);
 
   constructor(private readonly parts: AgentCallsParts) {}
 
@@ -66,10 +76,12 @@ export class AgentCalls implements OnModuleDestroy {
     hold: (bytes: number) => void,
   ): Promise<ThreadList> {
     try {
-      const threads = await this.#read(deployment, reader, hold, (client) =>
-        client.threads.search<Values>({ limit: THREADS, sortBy: 'updated_at', sortOrder: 'desc' }),
-      );
-      return { kind: 'threads', threads };
+      // one after the other: each answer may be as large as a page can show
+      return await this.#read(deployment, reader, hold, async (client) => ({
+        kind: 'threads',
+        threads: await newestThreads(client, THREADS),
+        assistants: await assistantsOf(client),
+      }));
     } catch (error) {
       if (!(error instanceof PublicError)) throw error;
       return { kind: 'unreachable', problem: error.message };
@@ -84,19 +96,18 @@ export class AgentCalls implements OnModuleDestroy {
     hold: (bytes: number) => void,
   ): Promise<OpenThread> {
     return await this.#read(deployment, reader, hold, async (client) => {
-      const thread = await client.threads.get<Values>(id);
-      const state: ThreadState<Values> = await client.threads.getState<Values>(id);
-      const questions = state.tasks.flatMap(({ interrupts }) =>
-        (interrupts ?? []).map((one) => ({ id: one.id ?? '', value: one.value })),
-      );
-      return { thread, values: state.values, questions };
+      const thread = await client.threads.get<ThreadValues>(id);
+      const state: ThreadState<ThreadValues> = await client.threads.getState<ThreadValues>(id);
+      return { thread, values: state.values, questions: questionsOf(state.tasks) };
     });
   }
 
-  /** @returns the id of a new thread. @throws PublicError unavailable */
-  async begin(deployment: AgentDeployment, reader: PageReader): Promise<string> {
-    const create = async (client: Client): Promise<string> => (await client.threads.create()).thread_id;
-    return await this.#read(deployment, reader, () => undefined, create);
+  /**
+   * Begins a thread with an assistant; with the agent's first graph when none is named.
+   * @returns its id. @throws PublicError not_found, unavailable
+   */
+  async begin(deployment: AgentDeployment, reader: PageReader, assistant: string): Promise<string> {
+    return await this.#call(deployment, reader, (client) => beginThread(client, assistant));
   }
 
   /**
@@ -109,12 +120,9 @@ export class AgentCalls implements OnModuleDestroy {
     reader: PageReader,
     perform: (conversation: Conversation) => Promise<T>,
   ): Promise<T> {
-    const limits = { timeoutMs: TALK_MS, maxBytes: MAX_TALK_BYTES };
-    return await this.#call(deployment, reader, limits, async (client) => {
-      const [first] = await client.assistants.search({ limit: 1, sortBy: 'created_at', sortOrder: 'asc' });
-      if (!first) throw new PublicError('conflict', 'The agent has no graphs: its langgraph.json names none');
+    return await this.#call(deployment, reader, async (client) => {
       const { clock } = this.parts;
-      const talk = { client, clock, threadId, assistantId: first.assistant_id };
+      const talk = { client, clock, threadId, assistantId: await assistantOfThread(client, threadId) };
       return await perform(new Conversation({ ...talk, findRun: undefined, onDisconnect: 'continue' }));
     });
   }
@@ -127,18 +135,17 @@ export class AgentCalls implements OnModuleDestroy {
   ): Promise<T> {
     // the answer as text, and the values that are parsed of it
     hold(2 * MAX_READ_BYTES);
-    return await this.#call(deployment, reader, { timeoutMs: READ_MS, maxBytes: MAX_READ_BYTES }, read);
+    return await this.#call(deployment, reader, read);
   }
 
   async #call<T>(
     deployment: AgentDeployment,
     reader: PageReader,
-    limits: { readonly timeoutMs: number; readonly maxBytes: number },
     call: (client: Client) => Promise<T>,
   ): Promise<T> {
     const place = this.#open.require(reader.caller.tenantId);
     try {
-      return await call(await this.#clientOf(deployment, reader, limits));
+      return await call(await this.#clientOf(deployment, reader));
     } catch (error) {
       throw problemOf(wireName(deployment), error);
     } finally {
@@ -148,8 +155,7 @@ export class AgentCalls implements OnModuleDestroy {
 
   async #clientOf(
     deployment: AgentDeployment,
-    { agentToken }: PageReader,
-    limits: { readonly timeoutMs: number; readonly maxBytes: number },
+    { agentToken, caller: { tenantId } }: PageReader,
   ): Promise<Client> {
     // takes a moment to load, and most pages do without
     const { Client: SdkClient } = await import('@langchain/langgraph-sdk');
@@ -163,7 +169,10 @@ export class AgentCalls implements OnModuleDestroy {
       apiKey: agentToken(wireName(deployment)),
       // agents that authenticate by themselves take a person with a key of the workspace for a studio
       defaultHeaders: { 'x-auth-scheme': 'langsmith' },
-      callerOptions: { maxRetries: 0, fetch: this.#endingFetch(guardedFetch({ ...limits, guard })) },
+      callerOptions: {
+        maxRetries: 0,
+        fetch: this.#endingFetch(agentFetch({ guard, reads: this.#reads, owner: tenantId })),
+      },
     });
   }
 
@@ -190,17 +199,7 @@ function problemOf(name: string, error: unknown): PublicError {
     return new PublicError('unavailable', `Calling the agent ${name} failed: ${errorText(error)}`, [], {
       cause: error,
     });
-  const words = detailOf(typeof text === 'string' ? text : '');
+  const words = refusalWords(typeof text === 'string' ? text : '');
   const code = status === 404 ? 'not_found' : status < 500 ? 'conflict' : 'unavailable';
   return new PublicError(code, `The agent ${name} answered ${status}${words === '' ? '' : `: ${words}`}`);
-}
-
-function detailOf(text: string): string {
-  try {
-    const body: unknown = parseJson(text.slice(0, 10_000));
-    const detail = isJsonObject(body) ? (body['detail'] ?? body['message']) : undefined;
-    return typeof detail === 'string' ? detail.slice(0, 500) : '';
-  } catch {
-    return '';
-  }
 }

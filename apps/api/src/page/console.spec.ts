@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ChosenScope } from '#lib/auth';
 import { type AgentDeployment, RESOURCES } from '#lib/resources';
+import { waitFor } from '#lib/testing';
+import { makeRevision } from '../testdata/make-revision.js';
 import { testApi } from '../testdata/test-api.js';
 
 const { api, tenant } = testApi();
@@ -162,6 +164,16 @@ describe('the pages of a workspace', () => {
     const deployment = await open(at('deployments', deploymentId));
     expect(deployment.text).toContain('Calling the agent tradedesk failed: it does not serve yet');
     expect(deployment.text).toContain(`<a href="${at('projects', 'p', projectId)}">traces</a>`);
+    const revision = randomUUID();
+    const { items } = await api.client.list(RESOURCES.AgentDeployment, { namespace: tenant.namespace });
+    const { name } = items[0]!.metadata;
+    await makeRevision(api.client, tenant, { name, id: revision, number: 1 });
+    const named = await waitFor(async () => {
+      const { text } = await open(at('deployments', deploymentId));
+      return text.includes(`${name}-00001`) && text;
+    });
+    expect(named).toContain(`data-text="${revision}"`);
+    expect(named).not.toContain(`>${revision.slice(0, 8)}`);
     expect((await open(at('projects'))).text).toContain('tradedesk</a>');
     const project = await open(at('projects', 'p', projectId));
     expect(project.text).toContain('May I **return** &lt;b&gt;it&lt;/b&gt;?');

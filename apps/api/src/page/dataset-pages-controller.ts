@@ -1,12 +1,11 @@
-import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Inject, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { escapeHtml, renderDocument, renderTable, renderTime } from '#lib/page';
 import type { Dataset, Project, RunStatistics, TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
 import { DatasetRequests } from '../dataset/dataset-requests.js';
 import { Traces } from '../trace/traces.js';
-import { Described } from '../wire/described.js';
+import { Resource } from '../wire/operation.js';
 import { Text } from '../wire/fields.js';
 import { PathId } from '../wire/query-flag.js';
 import { Page, type PageReader, PageReaders } from './page-readers.js';
@@ -21,8 +20,7 @@ class CompareQuery {
 const EXPERIMENTS = 100;
 
 /** Datasets and their experiments for people, at the addresses that the `langsmith` clients print. */
-@Described(({ ApiTags }) => ApiTags('Pages'))
-@Controller('o/:tenant_id/datasets/:dataset_id')
+@Resource('Pages', 'o/:tenant_id/datasets/:dataset_id')
 export class DatasetPagesController {
   constructor(
     private readonly readers: PageReaders,
@@ -31,34 +29,28 @@ export class DatasetPagesController {
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'projects'>,
   ) {}
 
-  @Get()
-  @RouteConfig({ countsAnswer: true })
-  @Page('A dataset with its experiments as a page, for a signed-in person')
+  @Page('', 'A dataset with its experiments as a page, for a signed-in person')
   async dataset(
     @PathId('tenant_id') tenantId: string,
     @PathId('dataset_id') id: string,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.#show({ request, reply, tenantId }, id, undefined);
+    await this.#show({ reply, tenantId }, id, undefined);
   }
 
-  @Get('compare')
-  @RouteConfig({ countsAnswer: true })
-  @Page('Chosen experiments of a dataset as a page, for a signed-in person')
+  @Page('compare', 'Chosen experiments of a dataset as a page, for a signed-in person')
   async compare(
     @PathId('tenant_id') tenantId: string,
     @PathId('dataset_id') id: string,
     @Query() { selectedSessions: chosen }: CompareQuery,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const ids = chosen?.split(',').map((one) => one.trim().toLowerCase());
-    await this.#show({ request, reply, tenantId }, id, ids);
+    await this.#show({ reply, tenantId }, id, ids);
   }
 
   async #show(
-    asked: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly tenantId: string },
+    asked: { readonly reply: FastifyReply; readonly tenantId: string },
     id: string,
     chosen: readonly string[] | undefined,
   ): Promise<void> {

@@ -5,8 +5,9 @@ import { HTTP_STATUS, PublicError } from '#lib/errors';
 import { escapeHtml, type Navigation, PAGE_HEADERS, renderDocument } from '#lib/page';
 import type { AnswerBudget } from '../core/answer-budget.js';
 import { setCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
-import { scopesOf } from '../wire/route-access.js';
+import { Described } from '../wire/operation.js';
+import { Get, Post } from '../wire/route.js';
+import { publicly, scopesOf } from '../wire/route-access.js';
 import { PAGES, type PageSession, PageSessions } from './page-sessions.js';
 
 export const SIGN_IN = '/sign-in';
@@ -31,11 +32,11 @@ export function renderSignIn(to: string | undefined, problem?: string): Buffer {
   const said = problem === undefined ? '' : `<p class="error" role="alert">${escapeHtml(problem)}</p>`;
   // links of other sites come without the cookie, which is sent from here
   const again =
-    to === undefined ? '' : `<p><a href="${escapeHtml(to)}">Signed in already: open the page</a></p>`;
+    to === undefined ? '' : `<p><a href="${escapeHtml(to)}">I am signed in: open the page</a></p>`;
   return renderDocument(
     'Sign in',
     `<h1>Sign in</h1>
-<p class="quiet">These pages belong to a workspace. Enter an API key of it; you see what the key may read.</p>
+<p class="quiet">Enter an API key of your workspace. The console shows what the key may read.</p>
 ${said}
 <form class="key" method="post" action="/sign-in">
 <input type="hidden" name="to" value="${escapeHtml(to ?? '')}">
@@ -58,35 +59,42 @@ export function isOwnForm({ headers }: Pick<FastifyRequest, 'headers'>): boolean
   return URL.canParse(origin) && new URL(origin).host === host;
 }
 
-/** Describes a page of HTML, which leads to the form without a session. */
-export function Page(summary: string): MethodDecorator {
-  const html = { 'text/html': { schema: { type: 'string' as const } } };
-  return Described(({ ApiOperation, ApiResponse }) =>
-    applyDecorators(
-      ApiOperation({ summary }),
-      ApiResponse({ status: 200, description: 'A page of HTML', content: html }),
-      ApiResponse({ status: 303, description: 'Without a session: leads to the form that asks for a key' }),
-      ApiResponse({ status: 404, description: 'No such thing, as a page', content: html }),
+const HTML = { 'text/html': { schema: { type: 'string' as const } } };
+
+const FOR_READERS = publicly('the cookie of a session names the reader');
+
+/** A page of HTML, which leads to the form without a session. */
+export function Page(path: string, summary: string, { countsAnswer = true } = {}): MethodDecorator {
+  return applyDecorators(
+    Described(({ ApiOperation, ApiResponse }) =>
+      applyDecorators(
+        ApiOperation({ summary }),
+        ApiResponse({ status: 200, description: 'A page of HTML', content: HTML }),
+        ApiResponse({ status: 303, description: 'Without a session: leads to the form that asks for a key' }),
+        ApiResponse({ status: 404, description: 'No such thing, as a page', content: HTML }),
+      ),
     ),
+    Get(path, FOR_READERS, { config: { countsAnswer } }),
   );
 }
 
-/** Describes a form of a page, which leads to a page afterwards. */
-export function PageForm(summary: string): MethodDecorator {
-  const html = { 'text/html': { schema: { type: 'string' as const } } };
-  return Described(({ ApiOperation, ApiResponse }) =>
-    applyDecorators(
-      ApiOperation({ summary }),
-      ApiResponse({ status: 303, description: 'Leads to the page that shows the result' }),
-      ApiResponse({ status: 403, description: 'The form came from another site', content: html }),
-      ApiResponse({ status: 404, description: 'No such thing, as a page', content: html }),
+/** A form of a page, which leads to a page afterwards. */
+export function PageForm(path: string, summary: string, { countsAnswer = false } = {}): MethodDecorator {
+  return applyDecorators(
+    Described(({ ApiOperation, ApiResponse }) =>
+      applyDecorators(
+        ApiOperation({ summary }),
+        ApiResponse({ status: 303, description: 'Leads to the page that shows the result' }),
+        ApiResponse({ status: 403, description: 'The form came from another site', content: HTML }),
+        ApiResponse({ status: 404, description: 'No such thing, as a page', content: HTML }),
+      ),
     ),
+    Post(path, FOR_READERS, { config: { takesForm: true, countsAnswer } }),
   );
 }
 
 /** A request for a page. */
 export interface AskedPage {
-  readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   /** The workspace of the path. */
   readonly tenantId: string;
@@ -162,39 +170,40 @@ export class PageReaders {
   ): Promise<void> {
     const reader = await this.#enter(asked);
     if (!reader) return;
-    const { request, reply } = asked;
+    const { reply } = asked;
     await this.answers.send(reply, reader.caller.tenantId, async ({ hold }) => {
       try {
         return await make(reader, hold);
       } catch (error) {
-        return renderProblem(reply, error, pagePathOf(request.url), reader);
+        return renderProblem(reply, error, pagePathOf(reply.request.url), reader);
       }
     });
   }
 
   /** Carries out a form, and leads to the path that it answers. */
   async act(asked: AskedPage, work: (reader: PageReader) => Promise<string>): Promise<void> {
-    const { request, reply } = asked;
+    const { reply } = asked;
     const reader = await this.enterByForm(asked);
     if (!reader) return;
     try {
       const path = await work(reader);
       void reply.code(303).header('location', path).send();
     } catch (error) {
-      void reply.send(renderProblem(reply, error, pagePathOf(request.url), reader));
+      void reply.send(renderProblem(reply, error, pagePathOf(reply.request.url), reader));
     }
   }
 
   /** The reader who sent a form; undefined when the request has been answered. */
   async enterByForm(asked: AskedPage): Promise<PageReader | undefined> {
-    const { request, reply } = asked;
-    if (isOwnForm(request)) return this.#enter(asked);
+    const { reply } = asked;
+    if (isOwnForm(reply.request)) return this.#enter(asked);
     void reply.headers(PAGE_HEADERS).code(403);
     void reply.send(renderSignIn(undefined, 'The form came from another site, and was not carried out.'));
     return undefined;
   }
 
-  async #enter({ request, reply, tenantId, route }: AskedPage): Promise<PageReader | undefined> {
+  async #enter({ reply, tenantId, route }: AskedPage): Promise<PageReader | undefined> {
+    const { request } = reply;
     const path = request.method === 'POST' ? PAGES : pagePathOf(request.url);
     const mayRead = (one: Caller): boolean => one.tenantId === tenantId && mayCall(one, route);
     const session = await this.sessions.find(request.headers.cookie, mayRead);

@@ -1,8 +1,7 @@
-import { Controller, Get, Inject, Post, Query, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Inject, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
-import { escapeHtml } from '#lib/page';
+import { copyButton, escapeHtml } from '#lib/page';
 import type { StoredRun, TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
 import { Deployments } from '../deployment/deployments.js';
@@ -10,10 +9,9 @@ import { Feedback } from '../feedback/feedback.js';
 import { renderCursor } from '../trace/all-runs.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { Traces } from '../trace/traces.js';
-import { Described } from '../wire/described.js';
-import { Text, Time, Uuid, Whole } from '../wire/fields.js';
-import { PathId } from '../wire/query-flag.js';
-import { Type } from 'class-transformer';
+import { Resource } from '../wire/operation.js';
+import { Text, Time, Uuid } from '../wire/fields.js';
+import { PathId, QueryWhole } from '../wire/query-flag.js';
 import { Page, PageForm, type PageReader, PageReaders } from './page-readers.js';
 import { renderProjectList, renderTraceList, renderTrail } from './trace-lists.js';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from './trace-page.js';
@@ -44,8 +42,7 @@ class ProjectsQuery {
   @Text({ maxLength: 200, about: 'Part of the name, any case' })
   name_contains?: string;
 
-  @Whole({ min: 0, max: 2_147_483_647, about: 'Projects to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: 2_147_483_647, about: 'Projects to skip' })
   offset?: number;
 }
 
@@ -56,8 +53,7 @@ const SHARE = 'PUT /runs/{run_id}/share';
 const READ_DEPLOYMENTS = 'GET /v2/deployments';
 
 /** Projects and traces for people, the latter at the addresses that the `langsmith` clients print. */
-@Described(({ ApiTags }) => ApiTags('Pages'))
-@Controller('o/:tenant_id/projects')
+@Resource('Pages', 'o/:tenant_id/projects')
 export class PagesController {
   constructor(
     private readonly readers: PageReaders,
@@ -68,16 +64,13 @@ export class PagesController {
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'shares'>,
   ) {}
 
-  @Get()
-  @RouteConfig({ countsAnswer: true })
-  @Page('The tracing projects of a workspace as a page, for a signed-in person')
+  @Page('', 'The tracing projects of a workspace as a page, for a signed-in person')
   async projects(
     @PathId('tenant_id') tenantId: string,
     @Query() { name_contains: name = '', offset = 0 }: ProjectsQuery,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.show({ request, reply, tenantId, route: 'GET /sessions' }, async (reader) => {
+    await this.readers.show({ reply, tenantId, route: 'GET /sessions' }, async (reader) => {
       const query = { ...(name === '' ? {} : { name_contains: name }), limit: PROJECTS, offset };
       const found = await this.traces.listProjects(tenantId, query);
       const statistics = await this.traces.statisticsOf(tenantId, found, { include_stats: true });
@@ -86,65 +79,53 @@ export class PagesController {
     });
   }
 
-  @Get('p/:session_id')
-  @RouteConfig({ countsAnswer: true })
-  @Page('The newest traces of a project as a page, for a signed-in person')
+  @Page('p/:session_id', 'The newest traces of a project as a page, for a signed-in person')
   async project(
     @PathId('tenant_id') tenantId: string,
     @PathId('session_id') projectId: string,
     @Query() query: TracesQuery,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.show({ request, reply, tenantId, route: READ_RUNS }, (reader, hold) =>
+    await this.readers.show({ reply, tenantId, route: READ_RUNS }, (reader, hold) =>
       this.#project(reader, projectId, query, hold),
     );
   }
 
-  @Get('p/:session_id/r/:run_id')
-  @RouteConfig({ countsAnswer: true })
-  @Page('The trace of a run as a page, for a signed-in person')
+  @Page('p/:session_id/r/:run_id', 'The trace of a run as a page, for a signed-in person')
   async trace(
     @PathId('tenant_id') tenantId: string,
     @PathId('session_id') projectId: string,
     @PathId('run_id') id: string,
     @Query() { cursor }: PageQuery,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.show({ request, reply, tenantId, route: READ_RUNS }, (reader, hold) =>
+    await this.readers.show({ reply, tenantId, route: READ_RUNS }, (reader, hold) =>
       this.#trace(reader, { projectId, id, cursor }, hold),
     );
   }
 
-  @Post('p/:session_id/r/:run_id/share')
-  @RouteConfig({ takesForm: true })
-  @PageForm('Shares the trace of a run by a link, by the button of its page')
+  @PageForm('p/:session_id/r/:run_id/share', 'Shares the trace of a run by a link, by the button of its page')
   async share(
     @PathId('tenant_id') tenantId: string,
     @PathId('session_id') projectId: string,
     @PathId('run_id') id: string,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.act({ request, reply, tenantId, route: SHARE }, async ({ pathOf }) => {
+    await this.readers.act({ reply, tenantId, route: SHARE }, async ({ pathOf }) => {
       const shared = await this.store.shares.share(tenantId, { id, projectId });
       if (!shared) throw new PublicError('not_found', `Run with ID ${id} not found`);
       return pathOf('projects', 'p', projectId, 'r', id);
     });
   }
 
-  @Post('p/:session_id/r/:run_id/unshare')
-  @RouteConfig({ takesForm: true })
-  @PageForm('Ends the link of a trace, by the button of its page')
+  @PageForm('p/:session_id/r/:run_id/unshare', 'Ends the link of a trace, by the button of its page')
   async unshare(
     @PathId('tenant_id') tenantId: string,
     @PathId('session_id') projectId: string,
     @PathId('run_id') id: string,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.act({ request, reply, tenantId, route: SHARE }, async ({ pathOf }) => {
+    await this.readers.act({ reply, tenantId, route: SHARE }, async ({ pathOf }) => {
       if (!(await this.store.shares.unshare(tenantId, { id, projectId })))
         throw new PublicError('not_found', `Run with ID ${id} not found`);
       return pathOf('projects', 'p', projectId, 'r', id);
@@ -252,7 +233,7 @@ export class PagesController {
       : [];
     return {
       above: renderTrail(...trail, [project.name, projectPath]),
-      actions: `<div class="actions">${shown.join(' ')}<button type="button" class="copy" data-text="${escapeHtml(id)}" hidden>Copy the run's id</button>${share}</div>`,
+      actions: `<div class="actions">${shown.join(' ')}${copyButton("Copy the run's id", id)}${share}</div>`,
     };
   }
 

@@ -2,7 +2,7 @@ import { readMessages } from '#lib/conversation';
 import { escapeHtml, renderMessages, renderTime, TextBudget } from '#lib/page';
 import { formatInstant, type Instant } from '#lib/time';
 import type { StoredFeedback, StoredRun } from '#lib/trace-store';
-import { isParentMissing, latency } from '../trace/render-run.js';
+import { isParentMissing, latency } from '../trace/run-fields.js';
 import { membersIn, readPayload } from './read-payload.js';
 
 const MOST_INDENTS = 20;

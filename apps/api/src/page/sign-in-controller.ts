@@ -1,12 +1,12 @@
-import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { PAGE_HEADERS } from '#lib/page';
-import { Described } from '../wire/described.js';
+import { Resource } from '../wire/operation.js';
 import { Text } from '../wire/fields.js';
-import { Operation } from '../wire/operation.js';
 import { clientAddress } from '../wire/origin-of.js';
+import { Get, Post } from '../wire/route.js';
+import { publicly } from '../wire/route-access.js';
 import { isOwnForm, Page, PageReaders, pagePathOf, renderSignIn, SIGN_IN } from './page-readers.js';
 import { PAGES, PageSessions } from './page-sessions.js';
 
@@ -23,8 +23,7 @@ class SignInRequest extends SignInQuery {
 }
 
 /** Begins and ends sessions of pages. */
-@Described(({ ApiTags }) => ApiTags('Pages'))
-@Controller()
+@Resource('Pages')
 export class SignInController {
   constructor(
     private readonly sessions: PageSessions,
@@ -32,33 +31,27 @@ export class SignInController {
   ) {}
 
   /** Browsers are led here from the root, whose requests have no cookie of the pages. */
-  @Get('console')
-  @HttpCode(303)
-  @Operation({ summary: 'Leads to the pages for people', status: 303 })
+  @Get('console', publicly('leads to the pages'), { summary: 'Leads to the pages for people', status: 303 })
   enter(@Res() reply: FastifyReply): void {
     void reply.code(303).header('location', PAGES).header('vary', 'accept').send();
   }
 
-  @Get('o')
-  @Page('Leads to the first page that the signed-in key opens')
+  @Page('o', 'Leads to the first page that the signed-in key opens', { countsAnswer: false })
   async begin(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.readers.begin(request, reply);
   }
 
-  @Get('sign-in')
-  @Page('The form that asks for a key')
+  @Page('sign-in', 'The form that asks for a key', { countsAnswer: false })
   form(@Query() { to }: SignInQuery, @Res() reply: FastifyReply): void {
     void reply.headers(PAGE_HEADERS);
     void reply.send(renderSignIn(pagePathOf(to)));
   }
 
-  @Post('sign-in')
-  @HttpCode(303)
-  @RouteConfig({ takesForm: true })
-  @Operation({
+  @Post('sign-in', publicly('the form asks for a key'), {
     summary: 'Begins a session of pages, by the form that they show',
     status: 303,
     body: SignInRequest,
+    config: { takesForm: true },
   })
   async signIn(
     @Body() { key, to }: SignInRequest,
@@ -88,10 +81,11 @@ export class SignInController {
     }
   }
 
-  @Post('sign-out')
-  @HttpCode(303)
-  @RouteConfig({ takesForm: true })
-  @Operation({ summary: 'Ends the session of pages in this browser', status: 303 })
+  @Post('sign-out', publicly('ends a session, which a cookie names'), {
+    summary: 'Ends the session of pages in this browser',
+    status: 303,
+    config: { takesForm: true },
+  })
   signOut(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     void reply.headers(PAGE_HEADERS);
     if (!isOwnForm(request)) return void reply.code(403).send(renderSignIn(undefined));

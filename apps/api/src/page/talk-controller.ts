@@ -1,20 +1,19 @@
-import { Body, Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Inject, Res } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { type Answer, type Happening, type Saying } from '#lib/conversation';
-import { errorText, PublicError } from '#lib/errors';
+import { PublicError } from '#lib/errors';
+import { sayingOf, streamTalk, TALK_LINES } from '#lib/page';
 import type { TraceStore } from '#lib/trace-store';
 import { TRACE_STORE } from '../core/tokens.js';
 import { Deployments } from '../deployment/deployments.js';
 import { wireName } from '../deployment/render-deployment.js';
-import { Described } from '../wire/described.js';
+import { Resource } from '../wire/operation.js';
 import { Text, TextList } from '../wire/fields.js';
 import { PathId } from '../wire/query-flag.js';
 import { asList } from '../wire/shape.js';
 import { AgentCalls } from './agent-calls.js';
 import { Page, PageForm, type PageReader, PageReaders } from './page-readers.js';
-import { sayingOf } from './read-answers.js';
 import { renderThread, type ShownThread, TALK } from './talk-page.js';
 
 /** Most questions and calls of tools in one form. */
@@ -46,7 +45,11 @@ export class TalkForm {
   args?: string[];
 }
 
-const LINES = 'application/x-ndjson';
+/** Form that begins a thread. */
+export class BeginForm {
+  @Text({ maxLength: 200, about: 'Id of the assistant; the first graph when absent' })
+  assistant?: string;
+}
 
 /** The reader of an answer while it comes. */
 interface Listening {
@@ -68,8 +71,7 @@ interface AskedThread {
 }
 
 /** Threads of agents for people, and what they say in them. */
-@Described(({ ApiTags }) => ApiTags('Pages'))
-@Controller('o/:tenant_id/deployments/:deployment_id/threads')
+@Resource('Pages', 'o/:tenant_id/deployments/:deployment_id/threads')
 export class TalkController {
   constructor(
     private readonly readers: PageReaders,
@@ -78,50 +80,49 @@ export class TalkController {
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'projects'>,
   ) {}
 
-  @Post()
-  @RouteConfig({ takesForm: true })
-  @PageForm('Begins a thread of an agent, and leads to it')
+  @PageForm('', 'Begins a thread of an agent, and leads to it')
   async begin(
     @PathId('tenant_id') tenantId: string,
     @PathId('deployment_id') deploymentId: string,
-    @Req() request: FastifyRequest,
+    @Body() { assistant = '' }: BeginForm,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.act({ request, reply, tenantId, route: TALK }, async (reader) => {
-      const id = await this.agents.begin(this.deployments.find(reader.caller, deploymentId), reader);
+    await this.readers.act({ reply, tenantId, route: TALK }, async (reader) => {
+      const deployment = this.deployments.find(reader.caller, deploymentId);
+      const id = await this.agents.begin(deployment, reader, assistant);
       return reader.pathOf('deployments', deploymentId, 'threads', id);
     });
   }
 
-  @Get(':thread_id')
-  @RouteConfig({ countsAnswer: true })
-  @Page('A thread of an agent as a talk, for a signed-in person')
+  @Page(':thread_id', 'A thread of an agent as a talk, for a signed-in person')
   async thread(
     @PathId('tenant_id') tenantId: string,
     @PathId('deployment_id') deploymentId: string,
     @PathId('thread_id') threadId: string,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.readers.show({ request, reply, tenantId, route: TALK }, async (reader, hold) =>
+    await this.readers.show({ reply, tenantId, route: TALK }, async (reader, hold) =>
       renderThread(await this.#open(reader, { tenantId, deploymentId, threadId }, hold), reader),
     );
   }
 
-  @Post(':thread_id')
-  @RouteConfig({ takesForm: true, countsAnswer: true })
-  @PageForm('Says something to an agent, or answers what it asks; the script of the page reads JSON lines')
+  @PageForm(
+    ':thread_id',
+    'Says something to an agent, or answers what it asks; the script of the page reads JSON lines',
+    {
+      countsAnswer: true,
+    },
+  )
   async say(
     @PathId('tenant_id') tenantId: string,
     @PathId('deployment_id') deploymentId: string,
     @PathId('thread_id') threadId: string,
     @Body() form: TalkForm,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const asked = { request, reply, tenantId, route: TALK };
+    const asked = { reply, tenantId, route: TALK };
     const which = { tenantId, deploymentId, threadId };
-    if (request.headers.accept !== LINES)
+    if (reply.request.headers.accept !== TALK_LINES)
       return await this.readers.act(asked, async (reader) => {
         await this.#say(reader, which, form, { onHappening: () => undefined, signal: leavingOf(reply) });
         return reader.pathOf('deployments', deploymentId, 'threads', threadId);
@@ -159,34 +160,8 @@ export class TalkController {
 
   /** Sends what happens as it happens, each as a line of JSON. A reader that leaves does not end the run. */
   async #stream(reader: PageReader, which: AskedThread, form: TalkForm, reply: FastifyReply): Promise<void> {
-    reply.hijack();
-    const { raw } = reply;
-    raw.writeHead(200, { 'content-type': LINES, 'cache-control': 'no-store' });
-    const send = (piece: object): void => {
-      if (!raw.destroyed && raw.writableLength < MAX_UNREAD) raw.write(`${JSON.stringify(piece)}\n`);
-    };
-    try {
-      const onHappening = (what: Happening): void => send(pieceOf(what));
-      await this.#say(reader, which, form, { onHappening, signal: leavingOf(reply) });
-    } catch (error) {
-      send({ problem: error instanceof PublicError ? error.message : errorText(error) });
-    }
-    raw.end();
-  }
-}
-
-/** Bytes that a reader may leave unread; what comes beyond them is shown when the page is loaded again. */
-const MAX_UNREAD = 1_048_576;
-
-function pieceOf(what: Happening): object {
-  switch (what.kind) {
-    case 'text':
-      return { text: what.text };
-    case 'tool':
-      return { tool: `calls ${what.name}`, detail: JSON.stringify(what.args ?? {}) };
-    case 'result':
-      return { tool: `Tool ${what.name}`, detail: what.text };
-    default:
-      return what satisfies never;
+    const { raw } = reply.hijack();
+    const signal = leavingOf(reply);
+    await streamTalk(raw, (onHappening) => this.#say(reader, which, form, { onHappening, signal }));
   }
 }

@@ -1,9 +1,9 @@
 import { answerLine, askedLine } from '#lib/conversation';
-import { escapeHtml, renderDocument, renderTable, renderTime } from '#lib/page';
+import { escapeHtml, renderDocument, renderState, renderTable, renderTime } from '#lib/page';
 import { formatInstant } from '#lib/time';
 import type { Project, RunStatistics, StoredRun } from '#lib/trace-store';
 import { runPagePath } from '../trace/page-path.js';
-import { isParentMissing } from '../trace/render-run.js';
+import { isParentMissing } from '../trace/run-fields.js';
 import type { PageReader } from './page-readers.js';
 import { readPayload } from './read-payload.js';
 import { shortCost, tookOf, useOf } from './run-item.js';
@@ -22,11 +22,6 @@ export function nextLink(text: string, query: Readonly<Record<string, string>>):
 export function renderTrail(...links: readonly (readonly [text: string, path: string])[]): string {
   const shown = links.map(([text, path]) => `<a href="${escapeHtml(path)}">${escapeHtml(text)}</a>`);
   return `<p class="trail">${shown.join(' › ')}</p>`;
-}
-
-/** State of a run, a deployment or an export, in words and in a colour. */
-export function renderState(state: string, tone: 'good' | 'bad' | 'plain'): string {
-  return `<span class="state ${tone}">${escapeHtml(state)}</span>`;
 }
 
 /** Tracing projects, the newest first. */
@@ -91,7 +86,7 @@ export function renderTraceList(
 <input name="filter" value="${escapeHtml(filter)}" maxlength="2000" spellcheck="false"${invalid}></label><button>Filter</button></form>
 ${said}
 ${roots.length > 0 ? traceTable(roots) : problem === undefined ? `<p>${none}</p>` : ''}
-${cursor === undefined ? '' : nextLink('Earlier traces', query)}`;
+${cursor === undefined ? '' : nextLink(filter === '' ? 'Earlier traces' : 'More traces', query)}`;
   return renderDocument(project.name, main, navigation);
 }
 

@@ -1,7 +1,8 @@
 import { escapeHtml, type Navigation, renderDocument, renderTime } from '#lib/page';
 import { formatInstant } from '#lib/time';
 import type { StoredFeedback, StoredRun } from '#lib/trace-store';
-import { RUN_FIELDS, type RunFields, selectFields } from '../trace/render-run.js';
+import { RUN_FIELDS, selectFields } from '../trace/run-fields.js';
+import { type RunFields } from '../trace/render-run.js';
 import { MAX_PAGE, PageText, renderRuns, spanOf, tookOf, treeOf, useOf } from './run-item.js';
 
 /** Runs of one page; a link leads to the next. */

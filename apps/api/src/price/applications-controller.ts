@@ -1,14 +1,15 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import { formatInstant, type Instant, MICROS_PER_DAY, parseInstant } from '#lib/time';
 import type { PriceApplication, TraceStore, UnmatchedModel } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { missingProject } from '../trace/missing-run.js';
-import { Described } from '../wire/described.js';
+import { Resource } from '../wire/operation.js';
 import { Time, Uuid } from '../wire/fields.js';
-import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
+import { Get, Post } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 import { Answered, orNull, TEXT, TIME, UUID, WHOLE, words } from '../wire/shape.js';
 
 /** Stored runs that are priced again, and how far that came. */
@@ -138,13 +139,11 @@ function instant(text: string | null | undefined): Instant | undefined {
 }
 
 /** Stored runs and the price table. */
-@Described(({ ApiTags }) => ApiTags('Prices'))
-@Controller(['model-price-map', 'api/v1/model-price-map'])
+@Resource('Prices', ['model-price-map', 'api/v1/model-price-map'])
 export class PriceApplicationsController {
   constructor(private readonly applications: PriceApplications) {}
 
-  @Get('unmatched')
-  @Operation({
+  @Get('unmatched', READ, {
     summary: 'Models whose runs have tokens and no cost, those with most runs first',
     answer: [UnmatchedModelAnswer],
     refuses: { 400: 'Counting them takes too long', 404: 'The tracing project does not exist' },
@@ -156,9 +155,7 @@ export class PriceApplicationsController {
     return (await this.applications.unmatched(tenantId, query)).map(renderUnmatched);
   }
 
-  @Post('apply')
-  @HttpCode(202)
-  @Operation({
+  @Post('apply', WORKSPACE, {
     summary: 'Prices runs of a project again, in the background, but those whose senders gave a cost',
     status: 202,
     answer: PriceApplicationAnswer,
@@ -171,14 +168,15 @@ export class PriceApplicationsController {
     return renderApplication(await this.applications.apply(tenantId, body));
   }
 
-  @Get('apply')
-  @Operation({ summary: 'What was priced again, newest first', answer: [PriceApplicationAnswer] })
+  @Get('apply', READ, { summary: 'What was priced again, newest first', answer: [PriceApplicationAnswer] })
   async list(@FromCaller() { tenantId }: Caller): Promise<PriceApplicationAnswer[]> {
     return (await this.applications.list(tenantId)).map(renderApplication);
   }
 
-  @Get('apply/:application_id')
-  @Operation({ summary: 'How far pricing again came', answer: PriceApplicationAnswer })
+  @Get('apply/:application_id', READ, {
+    summary: 'How far pricing again came',
+    answer: PriceApplicationAnswer,
+  })
   async get(
     @FromCaller() { tenantId }: Caller,
     @PathId('application_id') id: string,

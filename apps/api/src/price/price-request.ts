@@ -1,7 +1,7 @@
-import { Type } from 'class-transformer';
 import { ValidateBy } from 'class-validator/cjs/decorator/common/ValidateBy.js';
 import { DEFAULT_MEMBERS, parsePrice, PRICE_LIMITS } from '#lib/trace-store';
-import { field, Flag, type InsideOptions, says, Text, TextList, Time, Whole } from '../wire/fields.js';
+import { field, Flag, type InsideOptions, says, Text, TextList, Time } from '../wire/fields.js';
+import { QueryWhole } from '../wire/query-flag.js';
 
 const PRICE = {
   anyOf: [
@@ -138,11 +138,9 @@ export class PricesQuery {
   @Text({ maxLength: 200, about: 'Text that name, pattern or provider contain, in any case' })
   q?: string;
 
-  @Whole({ min: 1, max: 1_000, fallback: 1_000, about: 'Most items to answer' })
-  @Type(() => Number)
+  @QueryWhole({ min: 1, max: 1_000, fallback: 1_000, about: 'Most items to answer' })
   limit: number = 1_000;
 
-  @Whole({ min: 0, max: 1_000_000, fallback: 0, about: 'Items to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: 1_000_000, fallback: 0, about: 'Items to skip' })
   offset: number = 0;
 }

@@ -1,13 +1,14 @@
-import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common';
+import { Body, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { formatInstant, type Instant } from '#lib/time';
 import type { ModelPrice, PriceDetails } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { StoredAnswer } from '../trace/run-answer.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
+import { Get, Post, Put, Delete } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 import { Answered, FLAG, orNull, TEXT, textList, textMap, TIME, UUID, WHOLE } from '../wire/shape.js';
 import { PriceRequest, PricesQuery, ReplacePriceRequest } from './price-request.js';
 import { Prices } from './prices.js';
@@ -67,13 +68,11 @@ function renderPrice(tenantId: string, price: ModelPrice): PriceAnswer {
 const CONFLICT = 'An equal row exists, or the workspace has as many as it may';
 
 /** Prices of models, by which runs get their costs. */
-@Described(({ ApiTags }) => ApiTags('Prices'))
-@Controller(['model-price-map', 'api/v1/model-price-map'])
+@Resource('Prices', ['model-price-map', 'api/v1/model-price-map'])
 export class PricesController {
   constructor(private readonly prices: Prices) {}
 
-  @Get()
-  @Operation({
+  @Get('', READ, {
     summary: 'Prices of models: those of the workspace, newest first, then those of the platform',
     answer: [PriceAnswer],
   })
@@ -88,15 +87,12 @@ export class PricesController {
     return found.slice(offset, offset + limit).map((price) => renderPrice(tenantId, price));
   }
 
-  @Post()
-  @HttpCode(200)
-  @Operation({ summary: 'Adds a price', answer: PriceAnswer, refuses: { 409: CONFLICT } })
+  @Post('', WORKSPACE, { summary: 'Adds a price', answer: PriceAnswer, refuses: { 409: CONFLICT } })
   async create(@FromCaller() { tenantId }: Caller, @Body() body: PriceRequest): Promise<PriceAnswer> {
     return renderPrice(tenantId, await this.prices.create(tenantId, body));
   }
 
-  @Put()
-  @Operation({
+  @Put('', WORKSPACE, {
     summary: 'Puts a price in the place of the one of its name, provider and start time, or adds it',
     answer: PriceAnswer,
     refuses: { 409: CONFLICT },
@@ -105,8 +101,7 @@ export class PricesController {
     return renderPrice(tenantId, await this.prices.put(tenantId, body));
   }
 
-  @Put(':price_id')
-  @Operation({
+  @Put(':price_id', WORKSPACE, {
     summary:
       'Replaces a price, or disables and enables it; of the platform’s the workspace gets its own version',
     answer: PriceAnswer,
@@ -120,8 +115,10 @@ export class PricesController {
     return renderPrice(tenantId, await this.prices.replace(tenantId, id, body));
   }
 
-  @Delete(':price_id')
-  @Operation({ summary: 'Deletes a price; one of the platform is disabled instead', answer: StoredAnswer })
+  @Delete(':price_id', WORKSPACE, {
+    summary: 'Deletes a price; one of the platform is disabled instead',
+    answer: StoredAnswer,
+  })
   async delete(@FromCaller() { tenantId }: Caller, @PathId('price_id') id: string): Promise<StoredAnswer> {
     const outcome = await this.prices.delete(tenantId, id);
     return { message: `Model price ${outcome}` };

@@ -10,6 +10,7 @@ import {
 } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import type { PriceRequest, PricesQuery, ReplacePriceRequest } from './price-request.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 const NEEDED = ['name', 'match_pattern', 'prompt_cost', 'completion_cost'] as const;
 
@@ -42,13 +43,7 @@ export class Prices {
     const { disabled, ...row } = body;
     const isFlagOnly = typeof disabled === 'boolean';
     if (isFlagOnly && Object.values(row).some((value) => value !== undefined && value !== null))
-      throw invalid([
-        {
-          loc: ['body', 'disabled'],
-          msg: 'disabled stands alone: send the row in a request of its own',
-          type: 'value_error',
-        },
-      ]);
+      throw wrongField(['body', 'disabled'], 'disabled stands alone: send the row in a request of its own');
     const found = isFlagOnly
       ? await this.store.prices.setDisabled(tenantId, id, disabled)
       : await this.store.prices.replace(tenantId, id, priceOf(whole(row)));

@@ -1,15 +1,15 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { Client, RunTree } from 'langsmith';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const SEND_COSTS = join(import.meta.dirname, '..', 'testdata', 'send-costs.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 
 const USAGE = {
   input_tokens: 1_000,
@@ -86,8 +86,8 @@ describe('pricing of runs', () => {
     });
   });
 
-  (hasPython ? it : it.skip)('takes costs from the price table for the client of Python', async () => {
-    const { stdout } = await promisify(execFile)(PYTHON, [SEND_COSTS, api.url, tenant.key, 'python']);
+  (python ? it : it.skip)('takes costs from the price table for the client of Python', async () => {
+    const { stdout } = await promisify(execFile)(python, [SEND_COSTS, api.url, tenant.key, 'python']);
     const found = JSON.parse(stdout) as { costs: { llm: string[][]; chain: string[][] } };
     const [llm, chain] = [found.costs.llm, found.costs.chain].map((runs) =>
       runs.map((run) => run.map(Number)),

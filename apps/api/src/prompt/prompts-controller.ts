@@ -1,48 +1,47 @@
-import { Body, Controller, Delete, Get, Header, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Param, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { Workspaces } from '../tenancy/workspaces.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
-import { JSON_TYPE } from '../wire/stored-json.js';
+import { Resource } from '../wire/operation.js';
+import { Get, Post, Patch, Delete } from '../wire/route.js';
+import { READ_RUNS, WORKSPACE } from '../wire/route-access.js';
 import {
+  CommitQuery,
   CommitsAnswer,
+  CommitsQuery,
   CommitTagAnswer,
+  CommitTagRequest,
+  CreateCommitRequest,
+  CreatePromptRequest,
   DeletedAnswer,
-  likesOf,
+  LikeRequest,
   LikesAnswer,
+  likesOf,
   OneCommitAnswer,
   OnePromptAnswer,
   PromptsAnswer,
+  PromptsQuery,
   PulledCommitAnswer,
   renderCommit,
   renderPrompt,
   renderPulled,
   renderTag,
   SettingsAnswer,
-} from './prompt-answer.js';
-import {
-  CommitQuery,
-  CommitsQuery,
-  CommitTagRequest,
-  CreateCommitRequest,
-  CreatePromptRequest,
-  LikeRequest,
-  PromptsQuery,
   UpdatePromptRequest,
-} from './prompt-request.js';
+} from './prompt.js';
 import { type PromptPath, Prompts } from './prompts.js';
 
 const NONE = 'The workspace has no such prompt';
 
-/** Prompts and the tags of their commits, on the wire of the `langsmith` clients. */
-@Described(({ ApiTags }) => ApiTags('Prompts'))
-@Controller(['repos', 'api/v1/repos'])
+/**
+ * Prompts and the tags of their commits, on the wire of the `langsmith` clients. Agents pull them with the key
+ * of their deployment.
+ */
+@Resource('Prompts', ['repos', 'api/v1/repos'])
 export class PromptsController {
   constructor(private readonly prompts: Prompts) {}
 
-  @Get()
-  @Operation({
+  @Get('', READ_RUNS, {
     summary: 'Prompts of the workspace',
     answer: PromptsAnswer,
     refuses: { 400: 'Agents or skills are asked for' },
@@ -52,9 +51,7 @@ export class PromptsController {
     return { repos: prompts.map(renderPrompt), total };
   }
 
-  @Post()
-  @HttpCode(200)
-  @Operation({
+  @Post('', WORKSPACE, {
     summary: 'Creates a prompt without commits',
     answer: OnePromptAnswer,
     refuses: { 400: 'It is an agent or a skill', 409: 'There is another one of that name' },
@@ -66,8 +63,11 @@ export class PromptsController {
     return { repo: renderPrompt(await this.prompts.create(tenantId, body)) };
   }
 
-  @Get(':owner/:repo')
-  @Operation({ summary: 'A prompt; the owner is `-`', answer: OnePromptAnswer, refuses: { 404: NONE } })
+  @Get(':owner/:repo', READ_RUNS, {
+    summary: 'A prompt; the owner is `-`',
+    answer: OnePromptAnswer,
+    refuses: { 404: NONE },
+  })
   async get(
     @FromCaller() { tenantId }: Caller,
     @Param('owner') owner: string,
@@ -76,8 +76,11 @@ export class PromptsController {
     return { repo: renderPrompt(await this.prompts.get(tenantId, { owner, repo })) };
   }
 
-  @Patch(':owner/:repo')
-  @Operation({ summary: 'Changes details of a prompt', answer: OnePromptAnswer, refuses: { 404: NONE } })
+  @Patch(':owner/:repo', WORKSPACE, {
+    summary: 'Changes details of a prompt',
+    answer: OnePromptAnswer,
+    refuses: { 404: NONE },
+  })
   async update(
     @FromCaller() { tenantId }: Caller,
     @Param('owner') owner: string,
@@ -87,8 +90,11 @@ export class PromptsController {
     return { repo: renderPrompt(await this.prompts.update(tenantId, { owner, repo }, body)) };
   }
 
-  @Delete(':owner/:repo')
-  @Operation({ summary: 'Deletes a prompt with its commits', answer: DeletedAnswer, refuses: { 404: NONE } })
+  @Delete(':owner/:repo', WORKSPACE, {
+    summary: 'Deletes a prompt with its commits',
+    answer: DeletedAnswer,
+    refuses: { 404: NONE },
+  })
   async delete(
     @FromCaller() { tenantId }: Caller,
     @Param('owner') owner: string,
@@ -99,8 +105,11 @@ export class PromptsController {
     return { deleted: repo };
   }
 
-  @Get(':owner/:repo/tags')
-  @Operation({ summary: 'Tags of its commits', answer: [CommitTagAnswer], refuses: { 404: NONE } })
+  @Get(':owner/:repo/tags', READ_RUNS, {
+    summary: 'Tags of its commits',
+    answer: [CommitTagAnswer],
+    refuses: { 404: NONE },
+  })
   async tags(
     @FromCaller() { tenantId }: Caller,
     @Param('owner') owner: string,
@@ -109,9 +118,7 @@ export class PromptsController {
     return (await this.prompts.tags(tenantId, { owner, repo })).map(renderTag);
   }
 
-  @Post(':owner/:repo/tags')
-  @HttpCode(200)
-  @Operation({
+  @Post(':owner/:repo/tags', WORKSPACE, {
     summary: 'Gives a commit a tag, or moves the tag there',
     answer: CommitTagAnswer,
     refuses: { 404: 'The workspace has no such prompt, or the prompt no such commit' },
@@ -125,9 +132,11 @@ export class PromptsController {
     return renderTag(await this.prompts.tag(tenantId, { owner, repo }, body));
   }
 
-  @Delete(':owner/:repo/tags/:tag_name')
-  @HttpCode(204)
-  @Operation({ summary: 'Removes a tag from its commit', status: 204, refuses: { 404: 'There is none' } })
+  @Delete(':owner/:repo/tags/:tag_name', WORKSPACE, {
+    summary: 'Removes a tag from its commit',
+    status: 204,
+    refuses: { 404: 'There is none' },
+  })
   async untag(
     @FromCaller() { tenantId }: Caller,
     @Param('owner') owner: string,
@@ -139,13 +148,11 @@ export class PromptsController {
 }
 
 /** Versions of prompts. */
-@Described(({ ApiTags }) => ApiTags('Prompts'))
-@Controller(['commits', 'api/v1/commits'])
+@Resource('Prompts', ['commits', 'api/v1/commits'])
 export class PromptCommitsController {
   constructor(private readonly prompts: Prompts) {}
 
-  @Get(':owner/:repo')
-  @Operation({
+  @Get(':owner/:repo', READ_RUNS, {
     summary: 'Commits of a prompt without their manifests, newest first',
     answer: CommitsAnswer,
     refuses: { 404: NONE },
@@ -160,9 +167,7 @@ export class PromptCommitsController {
     return { commits: commits.map(renderCommit), total };
   }
 
-  @Post(':owner/:repo')
-  @HttpCode(200)
-  @Operation({
+  @Post(':owner/:repo', WORKSPACE, {
     summary: 'Adds a commit to a prompt',
     answer: OneCommitAnswer,
     refuses: { 404: NONE, 409: 'The prompt has not changed since its parent commit' },
@@ -176,12 +181,11 @@ export class PromptCommitsController {
     return { commit: renderCommit(await this.prompts.commit(tenantId, { owner, repo }, body)) };
   }
 
-  @Get(':owner/:repo/:commit')
-  @Header('content-type', JSON_TYPE)
-  @Operation({
+  @Get(':owner/:repo/:commit', READ_RUNS, {
     summary: 'A commit with its manifest, by a tag, a hash or its beginning, or `latest`',
     answer: PulledCommitAnswer,
     refuses: { 404: NONE, 409: 'Several hashes begin so' },
+    sends: 'json',
   })
   async pull(
     @FromCaller() { tenantId }: Caller,
@@ -197,14 +201,11 @@ export class PromptCommitsController {
 }
 
 /** Likes of prompts: a workspace likes one or does not. */
-@Described(({ ApiTags }) => ApiTags('Prompts'))
-@Controller(['likes', 'api/v1/likes'])
+@Resource('Prompts', ['likes', 'api/v1/likes'])
 export class PromptLikesController {
   constructor(private readonly prompts: Prompts) {}
 
-  @Post(':owner/:repo')
-  @HttpCode(200)
-  @Operation({
+  @Post(':owner/:repo', WORKSPACE, {
     summary: 'Likes a prompt for the workspace, or ends that',
     answer: LikesAnswer,
     refuses: { 404: NONE },
@@ -220,13 +221,11 @@ export class PromptLikesController {
 }
 
 /** Settings of the workspace, which clients read before they write a prompt. */
-@Described(({ ApiTags }) => ApiTags('Prompts'))
-@Controller(['settings', 'api/v1/settings'])
+@Resource('Prompts', ['settings', 'api/v1/settings'])
 export class SettingsController {
   constructor(private readonly workspaces: Workspaces) {}
 
-  @Get()
-  @Operation({
+  @Get('', READ_RUNS, {
     summary: 'The workspace of the key, as clients ask before they write prompts',
     answer: SettingsAnswer,
   })

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { load } from '@langchain/core/load';
 import { ChatPromptTemplate } from '@langchain/core/prompts';
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const SCRIPT = join(import.meta.dirname, '..', 'testdata', 'prompts.py');
 /** A Python with `langsmith` and `langchain-core`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith, langchain_core']).status === 0;
+const python = pythonWith('langsmith', 'langchain_core');
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -72,10 +72,10 @@ describe('prompts', () => {
     expect(await client.promptExists('js')).toBe(false);
   });
 
-  if (hasPython)
+  if (python)
     it('comes back from the Python client as it was pushed', async () => {
       const { tenantId: _id, key } = await api.workspace();
-      const { stdout } = await promisify(execFile)(PYTHON, [SCRIPT, api.url, key]);
+      const { stdout } = await promisify(execFile)(python, [SCRIPT, api.url, key]);
       expect(JSON.parse(stdout)).toEqual({
         url: 'translate',
         again: 'LangSmithConflictError',

@@ -1,7 +1,6 @@
 import { PublicError } from '#lib/errors';
 import { isJsonObject, parseJson } from '#lib/json';
 import type { CommitTag, Prompt, PromptCommit, TraceStore } from '#lib/trace-store';
-import { invalid } from '../wire/request-pipe.js';
 import {
   type CommitTagRequest,
   type CommitsQuery,
@@ -10,7 +9,8 @@ import {
   isTag,
   type PromptsQuery,
   type UpdatePromptRequest,
-} from './prompt-request.js';
+} from './prompt.js';
+import { wrongField } from '../wire/request-pipe.js';
 
 /** Owner of every prompt that a key reaches. */
 const OWN = '-';
@@ -134,7 +134,8 @@ export class Prompts {
   /** @throws PublicError not_found, forbidden, invalid */
   async tag(tenantId: string, path: PromptPath, body: CommitTagRequest): Promise<CommitTag> {
     const { tag_name: tag, commit_id: commit } = body;
-    if (tag === 'latest') throw refused('tag_name', 'latest is the newest commit; choose another name');
+    if (tag === 'latest')
+      throw wrongField(['body', 'tag_name'], 'latest is the newest commit; choose another name');
     return found(path, await this.store.promptCommits.tag(tenantId, nameOf(path), tag, commit.toLowerCase()));
   }
 
@@ -171,10 +172,6 @@ function found<T>(path: PromptPath, value: T | undefined): T {
   return value;
 }
 
-function refused(name: string, msg: string): PublicError {
-  return invalid([{ loc: ['body', name], msg, type: 'value_error' }]);
-}
-
 function requirePrompts(kind: string | null | undefined): void {
   if (kind && kind !== 'prompt')
     throw new PublicError(
@@ -185,9 +182,12 @@ function requirePrompts(kind: string | null | undefined): void {
 
 function refusePublic(body: Pick<UpdatePromptRequest, 'is_public' | 'restricted_mode'>): void {
   if (body.is_public === true)
-    throw refused('is_public', 'public prompts are not supported by this platform; leave it out');
+    throw wrongField(
+      ['body', 'is_public'],
+      'public prompts are not supported by this platform; leave it out',
+    );
   if (body.restricted_mode === true)
-    throw refused('restricted_mode', 'prompts have no rights of their own; leave it out');
+    throw wrongField(['body', 'restricted_mode'], 'prompts have no rights of their own; leave it out');
 }
 
 /**

@@ -16,7 +16,10 @@ import {
   type ObjectKey,
 } from '#lib/resources';
 import type { ApiConfig } from '../config.js';
-import { invalid } from '../wire/request-pipe.js';
+import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { AddressGuard, type Resolve } from '#lib/outbound';
+import { wrongField } from '../wire/request-pipe.js';
 
 const HOST_INDEX = 'route-host';
 
@@ -172,5 +175,17 @@ export class AgentRoutes {
 }
 
 function refused(msg: string): PublicError {
-  return invalid([{ loc: ['body', 'source_config', 'custom_url'], msg, type: 'value_error' }]);
+  return wrongField(['body', 'source_config', 'custom_url'], msg);
+}
+
+/**
+ * Finds the addresses of Services. A user who may change a Service can make it a name for something else
+ * (`ExternalName`); addresses that give out the credentials of machines are never used.
+ */
+export function serviceLookup(resolve: Resolve = lookup): LookupFunction {
+  return new AddressGuard({
+    allowPrivate: true,
+    refuse: () => new Error('the Service leads to a link-local, metadata, multicast or reserved address'),
+    resolve,
+  }).lookup;
 }

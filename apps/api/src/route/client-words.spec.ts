@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClientWords } from './client-words.js';
+import { ClientWords } from './route-hosts.js';
 
 describe('ClientWords', () => {
   const CLAIMED = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { serviceLookup } from './service-lookup.js';
+import { serviceLookup } from './agent-routes.js';
 
 describe('serviceLookup', () => {
   const look = (address: string): Promise<unknown> =>

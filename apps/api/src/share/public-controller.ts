@@ -1,5 +1,4 @@
-import { Body, Controller, Get, Header, HttpCode, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
@@ -7,24 +6,23 @@ import { PAGE_HEADERS } from '#lib/page';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from '../page/trace-page.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { renderCursor, renderedWithin, withAttachments } from '../trace/all-runs.js';
-import { renderRun, RUN_FIELDS, selectedFields } from '../trace/render-run.js';
-import { RunAnswer } from '../trace/run-answer.js';
-import { RunsPageAnswer } from '../trace/runs-query-answer.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { renderRun } from '../trace/render-run.js';
+import { RUN_FIELDS, RunAnswer, selectedFields } from '../trace/run-fields.js';
+import { RunsPageAnswer } from '../trace/runs-query.js';
+import { Described, Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
 import { SharedPageQuery, SharedRunsRequest } from './share-request.js';
 import { SharedRuns } from './shared-runs.js';
 import { AskedOrigin, clientAddress } from '../wire/origin-of.js';
+import { Get, Post } from '../wire/route.js';
+import { publicly } from '../wire/route-access.js';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
 const UNKNOWN = 'The link does not exist, or sharing was ended';
 const BUSY = 'Too much is read at once, or too many unknown links were opened from this address';
 
 /** Shared traces, for every holder of a link's token. */
-@Described(({ ApiTags }) => ApiTags('Shared'))
-@Controller(['public', 'api/v1/public'])
+@Resource('Shared', ['public', 'api/v1/public'])
 export class PublicController {
   constructor(
     private readonly shared: SharedRuns,
@@ -32,13 +30,11 @@ export class PublicController {
     private readonly urls: AttachmentUrls,
   ) {}
 
-  @Get(':share_token/run')
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get(':share_token/run', publicly('the token of a shared trace'), {
     summary: 'The root of a shared trace; no key is needed',
     answer: RunAnswer,
     refuses: { 404: UNKNOWN, 429: BUSY },
+    sends: 'counted json',
   })
   async root(
     @PathId('share_token') token: string,
@@ -48,13 +44,11 @@ export class PublicController {
     await this.#sendOne(reply, token, origin);
   }
 
-  @Get(':share_token/run/:run_id')
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get(':share_token/run/:run_id', publicly('the token of a shared trace'), {
     summary: 'A run of a shared trace; no key is needed',
     answer: RunAnswer,
     refuses: { 404: UNKNOWN, 429: BUSY },
+    sends: 'counted json',
   })
   async run(
     @PathId('share_token') token: string,
@@ -65,14 +59,11 @@ export class PublicController {
     await this.#sendOne(reply, token, origin, runId);
   }
 
-  @Post(':share_token/runs/query')
-  @HttpCode(200)
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Post(':share_token/runs/query', publicly('the token of a shared trace'), {
     summary: 'A page of the runs of a shared trace; no key is needed',
     answer: RunsPageAnswer,
     refuses: { 404: UNKNOWN, 429: BUSY },
+    sends: 'counted json',
   })
   async query(
     @PathId('share_token') token: string,
@@ -97,8 +88,11 @@ export class PublicController {
     });
   }
 
-  @Get(':share_token/r')
-  @RouteConfig({ countsAnswer: true })
+  @Get(':share_token/r', publicly('the token of a shared trace'), {
+    summary: 'A shared trace as a page for people; no key is needed',
+    refuses: { 404: UNKNOWN, 429: BUSY },
+    config: { countsAnswer: true },
+  })
   @Described(({ ApiResponse }) =>
     ApiResponse({
       status: 200,
@@ -106,10 +100,6 @@ export class PublicController {
       content: { 'text/html': { schema: { type: 'string' } } },
     }),
   )
-  @Operation({
-    summary: 'A shared trace as a page for people; no key is needed',
-    refuses: { 404: UNKNOWN, 429: BUSY },
-  })
   async page(
     @PathId('share_token') token: string,
     @Query() { cursor }: SharedPageQuery,

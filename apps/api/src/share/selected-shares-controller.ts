@@ -1,5 +1,4 @@
-import { Body, Controller, Delete, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Inject, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
@@ -9,10 +8,9 @@ import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { allRuns, rendered, withAttachments } from '../trace/all-runs.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { fieldsOfSelects } from '../trace/run-fields-v2.js';
-import { RunV2Answer, TraceRunsAnswer } from '../trace/runs-query-answer.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { fieldsOfSelects, RunV2Answer } from '../trace/run-fields.js';
+import { TraceRunsAnswer } from '../trace/runs-query.js';
+import { Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
 import {
   SelectedShareAnswer,
@@ -23,21 +21,19 @@ import {
 } from './share-request.js';
 import { SharedRuns } from './shared-runs.js';
 import { AskedOrigin, clientAddress } from '../wire/origin-of.js';
+import { Post, Delete, Get } from '../wire/route.js';
+import { publicly, WORKSPACE } from '../wire/route-access.js';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
 const UNKNOWN = 'The link does not exist, or sharing was ended';
 const BUSY = 'Too much is read at once, or too many unknown links were opened from this address';
 
 /** Links that open traces for anyone, on the wire of the newer clients. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller('api/v2/runs')
+@Resource('Runs', 'api/v2/runs')
 export class SelectedSharesController {
   constructor(@Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'shares'>) {}
 
-  @Post(':run_id/share')
-  @HttpCode(200)
-  @Operation({
+  @Post(':run_id/share', WORKSPACE, {
     summary: 'Shares the trace of a run by a link; again: answers the same',
     answer: SelectedShareAnswer,
     refuses: { 409: 'The run stands in several traces: name session_id or trace_id' },
@@ -56,9 +52,10 @@ export class SelectedSharesController {
     return { share_token: shared.token };
   }
 
-  @Delete(':run_id/share')
-  @HttpCode(204)
-  @Operation({ summary: 'Ends the links of all traces that the run stands in', status: 204 })
+  @Delete(':run_id/share', WORKSPACE, {
+    summary: 'Ends the links of all traces that the run stands in',
+    status: 204,
+  })
   async unshare(
     @FromCaller() { tenantId }: Caller,
     @PathId('run_id') runId: string,
@@ -70,8 +67,7 @@ export class SelectedSharesController {
 }
 
 /** Shared traces in the API of the newer clients, for every holder of a link's token. */
-@Described(({ ApiTags }) => ApiTags('Shared'))
-@Controller('api/v2/public')
+@Resource('Shared', 'api/v2/public')
 export class SelectedPublicController {
   constructor(
     private readonly shared: SharedRuns,
@@ -79,13 +75,11 @@ export class SelectedPublicController {
     private readonly urls: AttachmentUrls,
   ) {}
 
-  @Get(':share_token/run/:run_id')
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get(':share_token/run/:run_id', publicly('the token of a shared trace'), {
     summary: 'A run of a shared trace; no key is needed',
     answer: RunV2Answer,
     refuses: { 404: UNKNOWN, 429: BUSY },
+    sends: 'counted json',
   })
   async run(
     @PathId('share_token') token: string,
@@ -106,14 +100,11 @@ export class SelectedPublicController {
     });
   }
 
-  @Post(':share_token/runs/query')
-  @HttpCode(200)
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Post(':share_token/runs/query', publicly('the token of a shared trace'), {
     summary: 'All runs of a shared trace; no key is needed',
     answer: TraceRunsAnswer,
     refuses: { 404: UNKNOWN, 429: BUSY },
+    sends: 'counted json',
   })
   async runs(
     @PathId('share_token') token: string,

@@ -1,6 +1,5 @@
 import { Transform } from 'class-transformer';
-import { SELECTABLE } from '../trace/render-run.js';
-import { SELECTS } from '../trace/run-fields-v2.js';
+import { SELECTABLE, SELECTS } from '../trace/run-fields.js';
 import { Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 import { Answered, Perhaps, UUID } from '../wire/shape.js';
 

@@ -1,16 +1,16 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 import { indented } from '../page/run-item.js';
 
 const SHARE = join(import.meta.dirname, '..', 'testdata', 'share.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 const HOSTILE = `</pre><script>alert(1)</script>"'&`;
 
 const { api, tenant } = testApi();
@@ -110,9 +110,9 @@ describe('a link of the JavaScript client', () => {
   });
 });
 
-(hasPython ? describe : describe.skip)('a link of the Python client', () => {
+(python ? describe : describe.skip)('a link of the Python client', () => {
   it('opens the trace of its run', async () => {
-    const { stdout } = await promisify(execFile)(PYTHON, [SHARE, api.url, tenant.key, root, child], {
+    const { stdout } = await promisify(execFile)(python, [SHARE, api.url, tenant.key, root, child], {
       timeout: 60_000,
     });
     expect(JSON.parse(stdout)).toEqual({ shared: true, root, listed: [root, child].sort(), ended: true });

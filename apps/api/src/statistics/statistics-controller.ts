@@ -1,17 +1,17 @@
-import { Body, Controller, HttpCode, Module, Post } from '@nestjs/common';
+import { Body } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import type { RunStatistics, TraceStore } from '#lib/trace-store';
-import { TRACE_STORE } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { RunSearches, type WantedRuns } from '../trace/run-searches.js';
-import { WantedRunsRequest } from '../trace/runs-query-request.js';
+import { WantedRunsRequest } from '../trace/runs-query.js';
 import { renderStatistics, RunStatisticsAnswer } from '../trace/statistics-answer.js';
 import { wantedBy } from '../trace/wanted-by.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
+import { Post } from '../wire/route.js';
+import { READ_RUNS } from '../wire/route-access.js';
 
 /** Adds up runs for a caller, in the projects that its key reaches. */
-class Statistics {
+export class Statistics {
   constructor(
     private readonly store: Pick<TraceStore, 'statistics'>,
     private readonly searches: Pick<RunSearches, 'searchOf'>,
@@ -25,14 +25,11 @@ class Statistics {
 }
 
 /** Statistics of runs, on the wire of the `langsmith` clients. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller(['runs', 'api/v1/runs'])
-class StatisticsController {
+@Resource('Runs', ['runs', 'api/v1/runs'])
+export class StatisticsController {
   constructor(private readonly statistics: Statistics) {}
 
-  @Post('stats')
-  @HttpCode(200)
-  @Operation({
+  @Post('stats', READ_RUNS, {
     summary: 'What the runs that are wanted add up to',
     answer: RunStatisticsAnswer,
     refuses: { 400: 'A filter is no such thing, or adding up the runs takes too long' },
@@ -41,16 +38,3 @@ class StatisticsController {
     return renderStatistics(await this.statistics.ofRuns(caller, wantedBy(body)));
   }
 }
-
-/** Sums of runs. */
-@Module({
-  controllers: [StatisticsController],
-  providers: [
-    {
-      provide: Statistics,
-      inject: [TRACE_STORE],
-      useFactory: (store: TraceStore) => new Statistics(store, new RunSearches(store)),
-    },
-  ],
-})
-export class StatisticsModule {}

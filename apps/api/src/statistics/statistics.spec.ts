@@ -1,15 +1,15 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const READ_STATISTICS = join(import.meta.dirname, '..', 'testdata', 'read-statistics.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const python = pythonWith('langsmith');
 
 /** Whole seconds of the last hour. */
 const BEGAN = Math.floor(Date.now() / 1_000 - 3_000) * 1_000;
@@ -231,8 +231,8 @@ describe('statistics by the clients', () => {
     });
   });
 
-  (hasPython ? it : it.skip)('answers the client of Python', async () => {
-    const { stdout } = await promisify(execFile)(PYTHON, [READ_STATISTICS, api.url, tenant.key, 'demo']);
+  (python ? it : it.skip)('answers the client of Python', async () => {
+    const { stdout } = await promisify(execFile)(python, [READ_STATISTICS, api.url, tenant.key, 'demo']);
     const found = JSON.parse(stdout) as Record<string, unknown>;
     expect(found).toMatchObject({
       stats: { run_count: TRACES, total_tokens: TOKENS },

@@ -4,9 +4,8 @@ import { PublicError } from '#lib/errors';
 import type { WrongKeys } from '#lib/http';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
-import type { NotBuiltRoute } from '../wire/not-built.js';
 import { clientAddress } from '../wire/origin-of.js';
-import { isPublic, routeName, scopesOf } from '../wire/route-access.js';
+import { type AccessRoute, routeName, UNDECLARED } from '../wire/route-access.js';
 import { OPERATOR, setCaller } from './caller.js';
 import type { Workspaces } from './workspaces.js';
 
@@ -69,8 +68,9 @@ export interface KeyRing {
 export function guardKeys(server: FastifyInstance, { keys, workspaces, operator, wrongKeys }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
-    const { isNotBuilt, isOpen } = (request.routeOptions.config ?? {}) as NotBuiltRoute;
-    if (isOpen || isPublic(request.method, request.routeOptions.url ?? '')) return;
+    // declared by the route and never looked up by the sent path: another spelling of a path is the same route
+    const { routeAccess: access = UNDECLARED } = (request.routeOptions.config ?? {}) as AccessRoute;
+    if (access.kind === 'public') return;
     const key = keyOf(request);
     if (key === undefined)
       throw new PublicError(
@@ -92,15 +92,13 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
     setCaller(request, caller);
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
-    // the pattern of the route, never the path that was sent: another spelling of a path is the same route
     const route = routeName(request.method, request.routeOptions.url ?? '');
     if (caller.agent !== undefined && route !== VERIFY)
       throw new PublicError('forbidden', 'A token for an agent opens that agent alone; use an API key');
-    if (isNotBuilt) return;
-    if (!scopesOf(route).includes(caller.scope))
+    if (!access.scopes.includes(caller.scope))
       throw new PublicError(
         'forbidden',
-        `An API key of the scope ${caller.scope} may not call this route; use a key of the scope ${scopesOf(route).join(' or ')}`,
+        `An API key of the scope ${caller.scope} may not call this route; use a key of the scope ${access.scopes.join(' or ')}`,
       );
   });
 }

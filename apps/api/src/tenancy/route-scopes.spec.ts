@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
 import { KEY_SCOPES, type KeyScope } from '#lib/auth';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
 import { testApi } from '../testdata/test-api.js';
-import { isPublic, ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
+import { requireAccess, routeAccess, routeName, scopesOf } from '../wire/route-access.js';
 
 const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
@@ -15,23 +19,52 @@ const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
 /** Method and path of every route that needs a key. */
 const ROUTES = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.keys(item).map((method) => [method.toUpperCase(), path] as const))
-  .filter(([method, path]) => !isPublic(method, path));
+  .filter(([method, path]) => routeAccess().get(routeName(method, path))?.kind !== 'public');
 
 const SCOPED = ROUTES.filter(([method, path]) => scopesOf(routeName(method, path)).length > 1);
 
 /** POST, and changes nothing. */
 const READING =
-  /(\/(query|stats|group|estimate|(build|deploy)_logs)|\/\{dataset_id\}\/(experiment-)?runs|\/sign\/\{export_id\})$/;
+  /(\/(query|stats|group|estimate|(build|deploy)_logs)|\/\{dataset_id\}\/(experiment-)?runs|\/sign\/(projects\/\{project_id\}|\{export_id\}))$/;
 
-describe('table of routes and scopes', () => {
-  it('has an entry for every route of the OpenAPI document, and no other', () => {
+describe('access of routes', () => {
+  it('names every route of the OpenAPI document that needs a key, and no other', () => {
     const documented = new Set(ROUTES.map(([method, path]) => routeName(method, path)));
-    expect(Object.keys(ROUTE_SCOPES).sort()).toEqual([...documented].sort());
+    const named = [...routeAccess()].filter(([, { kind }]) => kind === 'key').map(([route]) => route);
+    expect(named.sort()).toEqual([...documented].sort());
+  });
+
+  it('has a reason for every route without a key', () => {
+    for (const [route, access] of routeAccess())
+      if (access.kind === 'public')
+        expect([route, access.reason]).toEqual([route, expect.stringMatching(/ /)]);
   });
 
   it('opens a route without an entry to keys of the workspace only', () => {
     for (const route of ['GET /v2/new', 'PUT /runs', 'GET ', 'toString', '__proto__'])
       expect(scopesOf(route)).toEqual(['workspace']);
+  });
+
+  it('lets no server start with a handler that declares none', async () => {
+    @Controller('x')
+    class Undeclared {
+      @Get()
+      @RouteConfig({ countsAnswer: true })
+      get(): string {
+        return '';
+      }
+    }
+    @Module({ controllers: [Undeclared] })
+    class UndeclaredModule {}
+    const adapter = new FastifyAdapter();
+    requireAccess(adapter.getInstance<FastifyInstance>());
+    const application = await NestFactory.create(UndeclaredModule, adapter, {
+      logger: false,
+      abortOnError: false,
+    });
+    await expect(application.init()).rejects.toThrow(
+      'serving GET /x: the handler declares no access; use the decorators of wire/route.ts',
+    );
   });
 
   it('opens to a key for reading nothing that writes', () => {

@@ -1,9 +1,9 @@
 import { PublicError } from '#lib/errors';
-import type { Reader } from '#lib/kube';
-import { type Workspace, workspaceNamespace } from '#lib/resources';
+import type { Informers, Reader } from '#lib/kube';
+import { RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
 
 /** The name of the index over tenant ids. */
-export const TENANT_INDEX = 'tenant';
+const TENANT_INDEX = 'tenant';
 
 /** Facts about a tenant's workspace that the api needs. */
 export interface TenantHome {
@@ -52,4 +52,10 @@ export class Workspaces {
       .byIndex(TENANT_INDEX, tenantId.toLowerCase())
       .find(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
+}
+
+export function openWorkspaces(informers: Informers): Workspaces {
+  const informer = informers.of(RESOURCES.Workspace);
+  informer.addIndex(TENANT_INDEX, (workspace) => [workspace.spec.tenantId.toLowerCase()]);
+  return new Workspaces(informer);
 }

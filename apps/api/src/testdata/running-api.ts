@@ -8,6 +8,7 @@ import { createApiServer, type NodeLogDialer } from '#lib/embedded-kube';
 import type { ServerLimits } from '#lib/http';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import type { AddressMode } from '#lib/manifests';
+import { REQUEST_ANSWER_MS } from '#lib/postgres';
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
@@ -19,7 +20,7 @@ import {
 } from '#lib/resources';
 import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { openTraceStore, type TraceStore } from '#lib/trace-store';
+import { type LakeOptions, openTraceStore, type TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
 import { AttachmentTidying } from '../attachment/attachment-tidying.js';
 import { openApplication } from '../open-application.js';
@@ -136,6 +137,10 @@ export interface ApiOptions {
   /** Loopback where missing. */
   readonly addresses?: AddressMode;
   readonly maxUnfinishedExports?: number;
+  /** Days are not sealed without. */
+  readonly lake?: LakeOptions;
+  /** Address of the store of the lake, for those who read its tables. */
+  readonly lakeEndpoint?: string;
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
@@ -153,6 +158,8 @@ export async function runApi(
     routeDomains = [],
     addresses = 'loopback',
     maxUnfinishedExports = 1_000,
+    lake,
+    lakeEndpoint,
   }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
@@ -171,7 +178,13 @@ export async function runApi(
   });
   await installDefinitions(client);
 
-  const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
+  const store = openTraceStore({
+    uri: storeUri,
+    answerMs: REQUEST_ANSWER_MS,
+    lake,
+    log,
+    clock: systemClock,
+  });
   await store.migrate();
   const informers = new Informers({ client, log });
   const config = {
@@ -193,6 +206,10 @@ export async function runApi(
     tlsCertificate: undefined,
     tlsPort: 0,
     port: 8470,
+    lake: lake ? ('on' as const) : ('off' as const),
+    attachmentBucket: lake?.bucket,
+    attachmentEndpoint: lakeEndpoint,
+    attachmentRegion: undefined,
   };
   const audit =
     auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };

@@ -4,7 +4,32 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import type { testApi } from './test-api.js';
 
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+export const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+/** The keys as destinations name them. */
+export const CREDENTIALS = { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey };
+
+/** An object store with a bucket, for the test file that calls this; it is up in hooks that come after. */
+export function testObjects(): Pick<EmbeddedObjectStore, 'endpoint'> {
+  const folder = temporaryFolder();
+  let objects: EmbeddedObjectStore | undefined;
+  beforeAll(async () => {
+    const log = createLogger('test', 'error');
+    objects = await startObjectStore({
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: ['bucket'],
+      ...KEYS,
+    });
+  });
+  afterAll(() => objects?.stop());
+  return {
+    get endpoint() {
+      return objects?.endpoint ?? '';
+    },
+  };
+}
 
 /** Usable inside tests and hooks. */
 export interface TestBucket {
@@ -16,34 +41,23 @@ export interface TestBucket {
 
 /** A bucket with a destination of the tenant, for the test file that calls this. */
 export function testBucket({ api, tenant }: ReturnType<typeof testApi>): TestBucket {
-  const folder = temporaryFolder();
-  let objects: EmbeddedObjectStore | undefined;
+  const objects = testObjects();
   let request: TestBucket['request'] | undefined;
   const makeDestination = async (): Promise<string> => {
     const { json } = await tenant.call('POST', '/api/v1/bulk-exports/destinations', {
       destination_type: 'object_store',
       display_name: 'Bucket',
-      config: { bucket_name: 'bucket', region: 'us-east-1', endpoint_url: objects?.endpoint ?? '' },
-      credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
+      config: { bucket_name: 'bucket', region: 'us-east-1', endpoint_url: objects.endpoint },
+      credentials: CREDENTIALS,
     });
     return json.id;
   };
   beforeAll(async () => {
-    const log = createLogger('test', 'error');
-    objects = await startObjectStore({
-      folder,
-      host: '127.0.0.1',
-      port: 0,
-      log,
-      buckets: ['bucket'],
-      ...KEYS,
-    });
     request = {
       bulk_export_destination_id: await makeDestination(),
       session_id: (await api.store.projects.ensure(tenant.tenantId, 'project')).id,
     };
   });
-  afterAll(() => objects?.stop());
   return {
     makeDestination,
     get request() {

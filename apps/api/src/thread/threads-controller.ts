@@ -1,29 +1,27 @@
-import { Body, Controller, Get, Header, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { lookedTo, renderCursor, renderedWithin } from '../trace/all-runs.js';
 import { RunSearches } from '../trace/run-searches.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
+import { Post, Get } from '../wire/route.js';
+import { READ_RUNS } from '../wire/route-access.js';
 import {
   renderGroup,
   renderThread,
-  RunGroupsAnswer,
-  ThreadsPageAnswer,
-  ThreadTracesAnswer,
-} from './thread-answer.js';
-import {
   renderThreadTotals,
+  RunGroupsAnswer,
   RunGroupsRequest,
+  ThreadsPageAnswer,
   ThreadsQueryRequest,
   ThreadStatsAnswer,
   ThreadStatsQuery,
+  ThreadTracesAnswer,
   ThreadTracesQuery,
   traceFields,
-} from './thread-request.js';
+} from './thread.js';
 import { Threads, renderThreadCursor } from './threads.js';
 
 const PAGE = 100;
@@ -35,14 +33,11 @@ function storedThreadId(threadId: string): string {
 const TOO_LONG = 'A filter or a cursor is no such thing, or finding the threads takes too long';
 
 /** Threads on the wire of the `langsmith` clients that group runs. */
-@Described(({ ApiTags }) => ApiTags('Threads'))
-@Controller(['runs', 'api/v1/runs'])
+@Resource('Threads', ['runs', 'api/v1/runs'])
 export class RunGroupsController {
   constructor(private readonly threads: Threads) {}
 
-  @Post('group')
-  @HttpCode(200)
-  @Operation({
+  @Post('group', READ_RUNS, {
     summary: 'Threads of a project, the one with the newest trace first',
     answer: RunGroupsAnswer,
     refuses: { 400: TOO_LONG },
@@ -54,8 +49,7 @@ export class RunGroupsController {
 }
 
 /** Threads on the wire of the newer clients. */
-@Described(({ ApiTags }) => ApiTags('Threads'))
-@Controller('api/v2/threads')
+@Resource('Threads', 'api/v2/threads')
 export class ThreadsController {
   constructor(
     private readonly threads: Threads,
@@ -63,9 +57,7 @@ export class ThreadsController {
     private readonly answers: AnswerBudget,
   ) {}
 
-  @Post('query')
-  @HttpCode(200)
-  @Operation({
+  @Post('query', READ_RUNS, {
     summary: 'A page of the threads of a project, the one with the newest trace first',
     answer: ThreadsPageAnswer,
     refuses: { 400: TOO_LONG },
@@ -75,8 +67,7 @@ export class ThreadsController {
     return { items: threads.map(renderThread), next_cursor: next ? renderThreadCursor(next) : null };
   }
 
-  @Get(':thread_id/stats')
-  @Operation({
+  @Get(':thread_id/stats', READ_RUNS, {
     summary: 'What the traces of a thread add up to',
     answer: ThreadStatsAnswer,
     refuses: { 400: TOO_LONG },
@@ -90,13 +81,11 @@ export class ThreadsController {
     return renderThreadTotals(thread, query.selects);
   }
 
-  @Get(':thread_id/traces')
-  @Header('content-type', 'application/json; charset=utf-8')
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Get(':thread_id/traces', READ_RUNS, {
     summary: 'A page of the traces of a thread, by start time',
     answer: ThreadTracesAnswer,
     refuses: { 400: TOO_LONG },
+    sends: 'counted json',
   })
   async traces(
     @FromCaller() caller: Caller,

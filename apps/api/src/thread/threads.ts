@@ -1,11 +1,10 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import type { Clock } from '#lib/time';
+import { type Clock, formatInstant, parseInstant } from '#lib/time';
 import { isUuid } from '#lib/resources';
-import { formatInstant, parseInstant } from '#lib/time';
 import type { Thread, ThreadCursor, TraceStore } from '#lib/trace-store';
 import type { RunSearches } from '../trace/run-searches.js';
-import type { RunGroupsRequest, ThreadsQueryRequest, ThreadStatsQuery } from './thread-request.js';
+import type { RunGroupsRequest, ThreadsQueryRequest, ThreadStatsQuery } from './thread.js';
 
 type ThreadPage = Awaited<ReturnType<TraceStore['threads']['list']>>;
 

@@ -3,13 +3,14 @@ import type { Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import { formatInstant, parseInstant } from '#lib/time';
-import type { RunCursor, RunPage, StoredRun } from '#lib/trace-store';
+import { type RunCursor, type RunPage, SEARCH_PARTS, type StoredRun } from '#lib/trace-store';
 import type { AttachmentUrls, Reader } from '../attachment/attachment-urls.js';
 import { printRun, type ReadRun, type RunFields } from './render-run.js';
 
 /** Start of the next page, in the form that clients hand back. */
-export function renderCursor({ startTime, id, traceId }: RunCursor): string {
-  return Buffer.from([formatInstant(startTime), id, traceId].join(' ')).toString('base64url');
+export function renderCursor({ startTime, id, traceId, part }: RunCursor): string {
+  const words = [formatInstant(startTime), id, traceId, ...(part ? [part] : [])];
+  return Buffer.from(words.join(' ')).toString('base64url');
 }
 
 /** Member of a page that ended before it was full. */
@@ -19,11 +20,14 @@ export function lookedTo({ lookedTo: time }: RunPage): { readonly looked_to?: st
 
 /** @throws PublicError bad_request */
 export function parseCursor(text: string): RunCursor {
-  const [time = '', id = '', traceId = '', ...more] = Buffer.from(text, 'base64url').toString().split(' ');
+  const [time = '', id = '', traceId = '', name, ...more] = Buffer.from(text, 'base64url')
+    .toString()
+    .split(' ');
   const startTime = parseInstant(time, { zone: 'required' });
-  if (startTime === undefined || !isUuid(id) || !isUuid(traceId) || more.length > 0)
+  const part = SEARCH_PARTS.find((one) => one === name);
+  if (startTime === undefined || !isUuid(id) || !isUuid(traceId) || name !== part || more.length > 0)
     throw new PublicError('bad_request', 'cursor is none that a page of this list has answered');
-  return { startTime, id, traceId };
+  return { startTime, id, traceId, part };
 }
 
 /** Runs with their attachments, if one of the fields needs them. */

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Inject, Param, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
@@ -11,9 +10,9 @@ import { verifyAttachment } from '../attachment/attachment-urls.js';
 import { readObject } from '../attachment/read-object.js';
 import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { Workspaces } from '../tenancy/workspaces.js';
-import { Described } from '../wire/described.js';
-import { leaving } from '../wire/leaving.js';
-import { Operation } from '../wire/operation.js';
+import { Described, Resource } from '../wire/operation.js';
+import { Get } from '../wire/route.js';
+import { publicly } from '../wire/route-access.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 
 /** Each holds a connection to the object store; fewer than a store's client opens, so that none waits for one. */
@@ -29,8 +28,7 @@ const BYTES = { type: 'string', format: 'binary' };
 const GONE = 'The attachment does not exist, or its URL is no longer valid; read the run again for a new one';
 
 /** Bytes of attachments, for every holder of a signed URL. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller('attachments')
+@Resource('Runs', 'attachments')
 export class AttachmentsController {
   readonly #places = new Admission(PLACES);
 
@@ -42,16 +40,15 @@ export class AttachmentsController {
     private readonly answers: AnswerBudget,
   ) {}
 
-  @Get(':token')
-  @RouteConfig({ countsAnswer: true })
+  @Get(':token', publicly('the token is signed, and names the owner of the attachment', { isForAll: true }), {
+    summary: SUMMARY,
+    refuses: { 404: GONE, 429: 'Too much is read at once', 503: 'The object store is unavailable' },
+    config: { countsAnswer: true },
+  })
   @Described(({ ApiParam }) => ApiParam({ name: 'token', schema: { type: 'string', maxLength: 200 } }))
   @Described(({ ApiResponse }) =>
     ApiResponse({ status: 200, description: SUMMARY, content: { '*/*': { schema: BYTES } } }),
   )
-  @Operation({
-    summary: SUMMARY,
-    refuses: { 404: GONE, 429: 'Too much is read at once', 503: 'The object store is unavailable' },
-  })
   async get(
     @Param('token') token: string,
     @Req() request: FastifyRequest,
@@ -62,25 +59,18 @@ export class AttachmentsController {
     if (!attachments || !grant || !this.workspaces.has(grant.tenantId))
       throw new PublicError('not_found', GONE);
     const { tenantId, runId, objectId, share } = grant;
-    const client = leaving(reply, this.#places.require(tenantId).release);
-    try {
-      await this.answers.send(reply, tenantId, async ({ hold }) => {
-        hold(HELD_BYTES);
-        if (share !== undefined && !(await this.store.shares.open(share)))
-          throw new PublicError('not_found', GONE);
-        const found = await this.store.attachments.find(tenantId, runId, objectId);
-        if (!found) throw new PublicError('not_found', GONE);
-        const isHead = request.method === 'HEAD';
-        const bytes = isHead
-          ? Readable.from([])
-          : await readObject(attachments, tenantId, found, client.signal);
-        void reply.headers(headersOf(found));
-        return bytes;
-      });
-    } catch (error) {
-      client.abort(error);
-      throw error;
-    }
+    const leave = this.#places.require(tenantId).release;
+    await this.answers.sendWatched(reply, tenantId, leave, async ({ hold }, signal) => {
+      hold(HELD_BYTES);
+      if (share !== undefined && !(await this.store.shares.open(share)))
+        throw new PublicError('not_found', GONE);
+      const found = await this.store.attachments.find(tenantId, runId, objectId);
+      if (!found) throw new PublicError('not_found', GONE);
+      const isHead = request.method === 'HEAD';
+      const bytes = isHead ? Readable.from([]) : await readObject(attachments, tenantId, found, signal);
+      void reply.headers(headersOf(found));
+      return bytes;
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -8,14 +8,13 @@ import { promisify } from 'node:util';
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, RunTree } from 'langsmith';
-import { waitFor } from '#lib/testing';
+import { pythonWith, waitFor } from '#lib/testing';
 import { testApi } from '../testdata/test-api.js';
 
 const MIB = 1 << 20;
 const SEND_RUNS = join(import.meta.dirname, '..', 'testdata', 'send-runs.py');
 /** A Python with `langsmith`. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith, zstandard']).status === 0;
+const python = pythonWith('langsmith', 'zstandard');
 
 const { api, tenant } = testApi();
 
@@ -208,9 +207,9 @@ describe('a client of LangSmith', () => {
     expect([inputs.text.length, outputs]).toEqual([50_000, { b: 1 }]);
   });
 
-  if (hasPython)
+  if (python)
     it('sends zstd from Python and warns of nothing', async () => {
-      const { stdout, stderr } = await promisify(execFile)(PYTHON, [SEND_RUNS, api.url, tenant.key]);
+      const { stdout, stderr } = await promisify(execFile)(python, [SEND_RUNS, api.url, tenant.key]);
       expect([stderr, [...new Set(encodings)]]).toEqual(['', ['zstd']]);
       const ids = stdout.trim().split('\n');
       expect(ids).toHaveLength(20);

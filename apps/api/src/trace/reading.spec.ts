@@ -65,6 +65,43 @@ describe('reading runs by the clients', () => {
     }
   });
 
+  it('finds roots that begin with a text, then other runs with it, in pages of two', async () => {
+    const [trace, below, named] = [randomUUID(), randomUUID(), randomUUID()];
+    const run = (id: string, more: object) => ({
+      id,
+      trace_id: id,
+      run_type: 'chain',
+      session_name: 'texts',
+      inputs: {},
+      outputs: {},
+      ...more,
+    });
+    const post = [
+      run(trace, { name: 'root', start_time: '2026-01-01T00:00:01Z', outputs: { text: 'Grüße & Küsse' } }),
+      run(below, {
+        name: 'below',
+        trace_id: trace,
+        parent_run_id: trace,
+        start_time: '2026-01-01T00:00:02Z',
+        inputs: ['grüße &'],
+      }),
+      run(named, { name: 'grüße & more', start_time: '2026-01-01T00:00:03Z' }),
+    ];
+    expect((await tenant.call('POST', '/runs/batch', { post, patch: [] })).status).toBe(202);
+    const filter = 'search("GRÜSSE &")';
+    expect(await list({ projectName: 'texts', filter })).toEqual([]);
+    const found = await list({ projectName: 'texts', filter: 'search("GRÜßE &")', limit: 3 });
+    expect(found.map(({ name }) => name)).toEqual(['root', 'grüße & more', 'below']);
+    const { json } = await tenant.call('POST', '/runs/query', { filter: 'search("grüße")', limit: 2 });
+    expect([json.runs.length, json.cursors.next]).toEqual([1, expect.any(String)]);
+    const rest = await tenant.call('POST', '/runs/query', {
+      filter: 'search("grüße")',
+      limit: 2,
+      cursor: json.cursors.next,
+    });
+    expect([rest.json.runs.length, rest.json.cursors.next]).toEqual([2, null]);
+  });
+
   it('answers a run with the tree of its children', async () => {
     const run = await client.readRun(root.id, { loadChildRuns: true });
     expect(run.child_runs).toMatchObject([

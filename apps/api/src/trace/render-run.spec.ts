@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type ReadRun, renderRun } from './render-run.js';
-import { SELECTS } from './run-fields-v2.js';
+import { SELECTS } from './run-fields.js';
 
 describe('the metadata of a run', () => {
   it('gives others their turns while it is looked for in a long text', async () => {

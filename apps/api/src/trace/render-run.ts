@@ -1,6 +1,4 @@
 import { inTurns, type JsonWalk } from '#lib/json';
-import { runPagePath } from './page-path.js';
-import { formatInstant, type Instant } from '#lib/time';
 import type { AttachmentLinks } from '../attachment/attachment-urls.js';
 import { PAYLOAD_FIELDS, type PayloadField, type RunChildren, type StoredRun } from '#lib/trace-store';
 
@@ -24,15 +22,6 @@ export type RunField =
 
 /** The fields of a run on one of the wires, in the order in which they are answered. */
 export type RunFields = ReadonlyMap<string, RunField>;
-
-export function time(micros: Instant | undefined): string | null {
-  return micros === undefined ? null : formatInstant(micros);
-}
-
-/** Seconds; null while the run lasts. */
-export function latency({ startTime, endTime }: Row): number | null {
-  return endTime === undefined ? null : Number(endTime - startTime) / 1e6;
-}
 
 const NULL = Buffer.from('null');
 
@@ -112,130 +101,4 @@ export async function printRun(run: ReadRun, fields: RunFields, parts: Buffer[])
 /** Value as JSON; most fields of most runs are empty. */
 function printedValue(value: unknown): string {
   return value === null || value === undefined ? 'null' : JSON.stringify(value);
-}
-
-/** Links in the form that both clients read. */
-function s3Urls(attachments: AttachmentLinks): object {
-  return Object.fromEntries([...attachments].map(([name, url]) => [`attachment.${name}`, url]));
-}
-
-/** True when a run represents the root of its trace because its parent was not received in the project. */
-export function isParentMissing({ isRoot, parentRunId }: StoredRun['row']): boolean {
-  return isRoot && parentRunId !== undefined;
-}
-
-/**
- * Fields of the first API: `RunSchema` of the LangSmith interface. Fields that are always null have no value
- * here yet.
- */
-export const RUN_FIELDS: RunFields = new Map<string, RunField>([
-  ['id', { of: (row) => row.id }],
-  ['name', { of: (row) => row.name }],
-  ['run_type', { of: (row) => row.runType }],
-  ['status', { of: (row) => row.status }],
-  ['trace_id', { of: (row) => row.traceId }],
-  ['session_id', { of: (row) => row.projectId }],
-  ['dotted_order', { of: (row) => row.dottedOrder }],
-  ['parent_run_id', { of: (row) => row.parentRunId }],
-  ['parent_run_ids', { of: (row) => row.parentRunIds }],
-  ['parent_missing', { of: isParentMissing }],
-  ['child_run_ids', { children: 'all' }],
-  ['direct_child_run_ids', { children: 'direct' }],
-  ['start_time', { of: (row) => time(row.startTime) }],
-  ['end_time', { of: (row) => time(row.endTime) }],
-  ['latency', { of: latency }],
-  ['first_token_time', { of: (row) => time(row.firstTokenTime) }],
-  ['error', { payload: 'error' }],
-  ['tags', { of: (row) => row.tags }],
-  ['total_tokens', { of: (row) => row.totalTokens ?? 0 }],
-  ['prompt_tokens', { of: (row) => row.promptTokens ?? 0 }],
-  ['completion_tokens', { of: (row) => row.completionTokens ?? 0 }],
-  ['total_cost', { of: (row) => row.totalCost }],
-  ['prompt_cost', { of: (row) => row.promptCost }],
-  ['completion_cost', { of: (row) => row.completionCost }],
-  ['prompt_token_details', { of: (row) => row.usageDetails?.promptTokens }],
-  ['completion_token_details', { of: (row) => row.usageDetails?.completionTokens }],
-  ['prompt_cost_details', { of: (row) => row.usageDetails?.promptCosts }],
-  ['completion_cost_details', { of: (row) => row.usageDetails?.completionCosts }],
-  ['price_model_id', { of: (row) => row.priceId }],
-  ['feedback_stats', { stats: 'feedback' }],
-  ['reference_example_id', { of: (row) => row.referenceExampleId }],
-  ['trace_tier', { of: (row) => row.traceTier || 'longlived' }],
-  ['thread_id', { of: (row) => row.threadId }],
-  ['execution_order', { of: () => 1 }],
-  ['in_dataset', { of: () => false }],
-  ['share_token', { of: () => null }],
-  ['manifest_id', { of: () => null }],
-  ['app_path', { of: runPagePath }],
-  ['inputs', { payload: 'inputs' }],
-  ['outputs', { payload: 'outputs' }],
-  ['extra', { payload: 'extra' }],
-  ['events', { payload: 'events' }],
-  ['serialized', { payload: 'serialized' }],
-  ['s3_urls', { attached: s3Urls }],
-]);
-
-/** Further names that `select` may have: clients ask for these, and here they have no value. */
-const WITHOUT_VALUE = [
-  'inputs_preview',
-  'inputs_s3_urls',
-  'last_queued_at',
-  'manifest_s3_id',
-  'messages',
-  'outputs_preview',
-  'outputs_s3_urls',
-  'reference_dataset_id',
-  'trace_first_received_at',
-  'trace_max_start_time',
-  'trace_min_start_time',
-  'trace_upgrade',
-  'ttl_seconds',
-];
-
-/** Every name that `select` may have. */
-export const SELECTABLE: RunFields = new Map([
-  ...RUN_FIELDS,
-  ...WITHOUT_VALUE.map((name): [string, RunField] => [name, { of: () => null }]),
-]);
-
-/** Fields without the source of graphs; its place stays. */
-export const SHORT_FIELDS: RunFields = new Map<string, RunField>([
-  ...RUN_FIELDS,
-  ['serialized', { of: () => null }],
-]);
-
-/**
- * Default fields of a list: `serialized` is the source of graphs, which no client shows; ids of children are
- * looked up only when they are named.
- */
-const LISTED_FIELDS: RunFields = new Map(
-  [...RUN_FIELDS]
-    .filter(([name]) => name !== 'serialized')
-    .map(([name, field]) => [name, 'children' in field ? { of: () => null } : field]),
-);
-
-/**
- * Fields of every run of the first API, also when `select` does not name them: the clients refuse runs
- * without.
- */
-const ALWAYS = [
-  'id',
-  'name',
-  'run_type',
-  'start_time',
-  'trace_id',
-  'dotted_order',
-  'status',
-  'session_id',
-  'app_path',
-];
-
-/** Fields that a list answers for `select`. */
-export function selectedFields(select: readonly string[] | null | undefined): RunFields {
-  return select ? selectFields(SELECTABLE, [...ALWAYS, ...select]) : LISTED_FIELDS;
-}
-
-/** The fields of these names, in the answer's own order; `all` knows each of them. */
-export function selectFields(all: RunFields, names: readonly string[]): RunFields {
-  return new Map([...all].filter(([name]) => names.includes(name)));
 }

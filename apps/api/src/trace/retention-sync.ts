@@ -11,13 +11,17 @@ export class RetentionSync {
   readonly #known = new Map<string, string>();
 
   constructor(
-    private readonly store: Pick<TraceStore, 'retention'>,
+    private readonly store: { readonly retention: Pick<TraceStore['retention'], 'set'> },
     private readonly workspaces: Pick<Workspaces, 'list'>,
   ) {}
 
   @Tick('retention', EVERY_MINUTE)
   async sync(): Promise<void> {
-    for (const { spec } of this.workspaces.list()) {
+    // rows of deleted workspaces are removed, and a later one with the tenant hands its settings anew
+    const all = this.workspaces.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const tenants = new Set(all.map(({ spec }) => spec.tenantId.toLowerCase()));
+    for (const tenantId of this.#known.keys()) if (!tenants.has(tenantId)) this.#known.delete(tenantId);
+    for (const { spec } of all) {
       const tenantId = spec.tenantId.toLowerCase();
       const settings = retentionOf(spec);
       const text = JSON.stringify(settings);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
-import { RESOURCES } from '#lib/resources';
+import { RESOURCES, type Workspace } from '#lib/resources';
 import { testPostgres, waitFor } from '#lib/testing';
 import {
   prepareKube,
@@ -10,6 +10,7 @@ import {
   type RunningApi,
   type TestTenant,
 } from '../testdata/running-api.js';
+import { RetentionSync } from './retention-sync.js';
 
 const postgres = testPostgres();
 let api: RunningApi;
@@ -113,5 +114,27 @@ describe('spec.retention of a Workspace', () => {
     await send(of, { ...expired, id: randomUUID() });
     await api.store.tidy();
     expect((await of.call('POST', '/runs/query', { session: [project] })).json.runs).toHaveLength(2);
+  });
+});
+
+describe('a workspace that is made anew with the same tenant', () => {
+  it('hands its settings to the store again, whose rows went with the former workspace', async () => {
+    const workspace: Workspace = {
+      apiVersion: 'agentplane.dev/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name: 'w' },
+      spec: {
+        tenantId: randomUUID(),
+        plan: 'enterprise',
+        retention: { shortlivedDays: 3, longlivedDays: 9, defaultTier: 'longlived' },
+      },
+    };
+    const deleting = { ...workspace, metadata: { name: 'w', deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    const given: unknown[] = [];
+    const retention = { set: async (_tenant: string, settings: object) => void given.push(settings) };
+    const listed: Workspace[][] = [[workspace], [workspace], [deleting], [deleting], [workspace]];
+    const sync = new RetentionSync({ retention }, { list: () => listed.shift() ?? [] });
+    for (let pass = 0; pass < 5; pass++) await sync.sync();
+    expect(given).toHaveLength(2);
   });
 });

@@ -1,17 +1,12 @@
 import {
   Answered,
   FLAG,
-  JSON_VALUE,
   listOf,
-  NUMBER,
   object,
   orNull,
   Perhaps,
   type Shape,
   TEXT,
-  textList,
-  textMap,
-  TIME,
   UUID,
   WHOLE,
   words,
@@ -54,68 +49,6 @@ export class StoredPartsAnswer extends StoredRunsAnswer {
   readonly not_kept?: NotKeptAnswer;
 }
 
-const RUN_SHAPES: Readonly<Record<string, readonly [shape: Shape, about?: string]>> = {
-  id: [UUID],
-  name: [TEXT],
-  run_type: [TEXT],
-  status: [words(['pending', 'success', 'error', 'interrupted'])],
-  trace_id: [UUID],
-  session_id: [UUID, 'Id of the tracing project'],
-  dotted_order: [TEXT],
-  parent_run_id: [orNull(UUID)],
-  parent_run_ids: [textList('uuid'), 'From the root down'],
-  parent_missing: [FLAG, 'It stands for the root of its trace: its parent was not received in the project'],
-  child_run_ids: [orNull(textList('uuid'))],
-  direct_child_run_ids: [orNull(textList('uuid'))],
-  start_time: [TIME],
-  end_time: [orNull(TIME)],
-  latency: [orNull(NUMBER), 'Seconds; null while it lasts'],
-  first_token_time: [orNull(TIME)],
-  error: [orNull(TEXT)],
-  tags: [textList()],
-  total_tokens: [WHOLE],
-  prompt_tokens: [WHOLE],
-  completion_tokens: [WHOLE],
-  total_cost: [orNull(TEXT), 'Decimal'],
-  prompt_cost: [orNull(TEXT), 'Decimal'],
-  completion_cost: [orNull(TEXT), 'Decimal'],
-  prompt_token_details: [orNull({ type: 'object', additionalProperties: WHOLE }), 'Tokens by kind'],
-  completion_token_details: [orNull({ type: 'object', additionalProperties: WHOLE }), 'Likewise'],
-  prompt_cost_details: [orNull(textMap()), 'Decimals by kind of tokens'],
-  completion_cost_details: [orNull(textMap()), 'Likewise'],
-  price_model_id: [
-    orNull(UUID),
-    'The row of the price table that its costs are from; null for those that its sender gave',
-  ],
-  feedback_stats: [
-    JSON_VALUE,
-    'By key: n, avg, stdev, min, max and errors; values with the 20 most frequent texts, samples of comments and sources',
-  ],
-  reference_example_id: [orNull(UUID)],
-  trace_tier: [orNull(TEXT)],
-  thread_id: [orNull(TEXT)],
-  execution_order: [WHOLE],
-  in_dataset: [FLAG],
-  share_token: [orNull(TEXT)],
-  manifest_id: [orNull(UUID)],
-  app_path: [TEXT],
-  inputs: [JSON_VALUE],
-  outputs: [JSON_VALUE],
-  extra: [JSON_VALUE],
-  events: [JSON_VALUE],
-  serialized: [JSON_VALUE],
-  s3_urls: [
-    JSON_VALUE,
-    'Attachments by attachment.NAME: presigned_url opens without a key for an hour, mime_type; null without any',
-  ],
-};
-
-function describe(type: new () => object, field: typeof Answered): void {
-  for (const [name, [shape, about]] of Object.entries(RUN_SHAPES))
-    field(shape, about)(type.prototype as object, name);
-}
-
-/** A run on the wire, whole. */
 /** The row of the price table that the costs of a run are from. */
 class UsedPriceAnswer {
   @Answered(UUID) readonly id: string;
@@ -145,12 +78,3 @@ export class UsageSourceAnswer {
   @Answered(orNull(object(() => UsedPriceAnswer)), 'As it is now; null without one, or when it was deleted')
   readonly price: UsedPriceAnswer | null;
 }
-
-export class RunAnswer {
-  @Perhaps(object(() => UsageSourceAnswer), 'With explain_usage') readonly usage_source?: UsageSourceAnswer;
-}
-describe(RunAnswer, Answered);
-
-/** A run on the wire with the fields that were selected. */
-export class SelectedRunAnswer {}
-describe(SelectedRunAnswer, Perhaps);

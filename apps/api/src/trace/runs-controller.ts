@@ -1,15 +1,15 @@
-import { Body, Controller, Get, Header, Headers, HttpCode, Patch, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Headers, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
+import { Described, Resource } from '../wire/operation.js';
 import { Time, Uuid } from '../wire/fields.js';
-import { Operation } from '../wire/operation.js';
 import { AskedOrigin } from '../wire/origin-of.js';
 import { PathId, QueryFlag } from '../wire/query-flag.js';
+import { Post, Patch, Get } from '../wire/route.js';
+import { DEPLOYMENT, READ_RUNS, WRITE_RUNS } from '../wire/route-access.js';
 import {
   Answered,
   JSON_VALUE,
@@ -25,8 +25,9 @@ import {
 import { withAttachments } from './all-runs.js';
 import { ErasureRequest } from './erasure-request.js';
 import { FromBody, type SentBody } from './held-body.js';
-import { renderRun, RUN_FIELDS, SHORT_FIELDS } from './render-run.js';
-import { ErasedAnswer, RunAnswer, StoredPartsAnswer, StoredRunsAnswer } from './run-answer.js';
+import { renderRun } from './render-run.js';
+import { RUN_FIELDS, RunAnswer, SHORT_FIELDS } from './run-fields.js';
+import { ErasedAnswer, StoredPartsAnswer, StoredRunsAnswer } from './run-answer.js';
 import { type StoredRuns, TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
 
@@ -127,8 +128,7 @@ function taken({ erased, mended }: StoredRuns): StoredRunsAnswer {
 }
 
 /** Runs of traces, on the wire of the `langsmith` clients. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller(['runs', 'api/v1/runs'])
+@Resource('Runs', ['runs', 'api/v1/runs'])
 export class RunsController {
   constructor(
     private readonly ingestion: TraceIngestion,
@@ -137,17 +137,15 @@ export class RunsController {
     private readonly urls: AttachmentUrls,
   ) {}
 
-  @Post('multipart')
-  @HttpCode(202)
-  @RouteConfig({ rawBody: true })
-  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
-  @Operation({
+  @Post('multipart', WRITE_RUNS, {
     summary: 'Stores runs and updates of runs, each in parts of its own',
     status: 202,
     answer: StoredPartsAnswer,
     body: RunMultipartRequest,
     refuses: { 400: 'The body is not multipart', 429: BUSY },
+    config: { rawBody: true },
   })
+  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
   async multipart(
     @FromCaller() caller: Caller,
     @Headers('content-type') contentType: string,
@@ -161,23 +159,19 @@ export class RunsController {
     return { ...answer, message, not_kept: notKept };
   }
 
-  @Post('batch')
-  @HttpCode(202)
-  @RouteConfig({ rawBody: true })
-  @Operation({
+  @Post('batch', WRITE_RUNS, {
     summary: 'Stores runs and updates of runs; an update may come before its run',
     status: 202,
     answer: StoredRunsAnswer,
     body: RunBatchRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
+    config: { rawBody: true },
   })
   async batch(@FromCaller() caller: Caller, @FromBody('JSON') sent: SentBody): Promise<object> {
     return taken(await this.ingestion.batch(caller, sent));
   }
 
-  @Post('delete')
-  @HttpCode(200)
-  @Operation({
+  @Post('delete', DEPLOYMENT, {
     summary: 'Deletes traces with all their runs; what arrives of them later is not stored',
     answer: ErasedAnswer,
     refuses: { 400: 'The body names neither traces nor threads' },
@@ -186,29 +180,25 @@ export class RunsController {
     return { deleted_runs: await this.traces.erase(caller, body) };
   }
 
-  @Post()
-  @HttpCode(202)
-  @RouteConfig({ rawBody: true })
-  @Operation({
+  @Post('', WRITE_RUNS, {
     summary: 'Stores a run; without an id it gets one, named in the answer',
     status: 202,
     answer: StoredRunsAnswer,
     body: RunRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
+    config: { rawBody: true },
   })
   async create(@FromCaller() caller: Caller, @FromBody('JSON') sent: SentBody): Promise<object> {
     return taken(await this.ingestion.single(caller, 'post', sent));
   }
 
-  @Patch(':run_id')
-  @HttpCode(202)
-  @RouteConfig({ rawBody: true })
-  @Operation({
+  @Patch(':run_id', WRITE_RUNS, {
     summary: 'Stores an update of a run; it may come before its run',
     status: 202,
     answer: StoredRunsAnswer,
     body: RunUpdateRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
+    config: { rawBody: true },
   })
   async update(
     @FromCaller() caller: Caller,
@@ -218,10 +208,12 @@ export class RunsController {
     return taken(await this.ingestion.single(caller, 'patch', sent, runId));
   }
 
-  @Get(':run_id')
-  @RouteConfig({ countsAnswer: true })
-  @Header('content-type', 'application/json; charset=utf-8')
-  @Operation({ summary: 'A run with its payloads', answer: RunAnswer })
+  @Get(':run_id', READ_RUNS, {
+    summary: 'A run with its payloads',
+    answer: RunAnswer,
+    sends: 'json',
+    config: { countsAnswer: true },
+  })
   async get(
     @FromCaller() caller: Caller,
     @PathId('run_id') runId: string,

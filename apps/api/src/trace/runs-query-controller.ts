@@ -1,33 +1,38 @@
-import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Inject, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import type { Clock } from '#lib/time';
 import { CLOCK } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { allRuns, lookedTo, renderCursor, rendered, renderedWithin, withAttachments } from './all-runs.js';
 import { AnswerBudget } from '../core/answer-budget.js';
-import { type RunFields, selectedFields } from './render-run.js';
-import { fieldsOfSelects } from './run-fields-v2.js';
+import { type RunFields } from './render-run.js';
+import { fieldsOfSelects, RunV2Answer, selectedFields } from './run-fields.js';
 import { type AskedRuns, RunSearches } from './run-searches.js';
 import { wantedBy } from './wanted-by.js';
-import { RunsPageAnswer, RunsPageV2Answer, RunV2Answer, TraceRunsAnswer } from './runs-query-answer.js';
-import { RunsQueryRequest, RunsQueryV2Request, RunV2Query, TraceRunsQuery } from './runs-query-request.js';
+import {
+  RunsPageAnswer,
+  RunsPageV2Answer,
+  RunsQueryRequest,
+  RunsQueryV2Request,
+  RunV2Query,
+  TraceRunsAnswer,
+  TraceRunsQuery,
+} from './runs-query.js';
 import { AskedOrigin } from '../wire/origin-of.js';
+import { Post, Get } from '../wire/route.js';
+import { READ_RUNS } from '../wire/route-access.js';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 /** Runs of a page of the first wire, and of those in which a trace is read. */
 const PAGE = 100;
 const DAY_MS = 86_400_000;
 const TOO_LONG = 'A filter or a cursor is no such thing, or finding the runs takes too long';
 
 /** Lists of runs, on the wire of the `langsmith` clients that read by `/runs/query`. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller(['runs', 'api/v1/runs'])
+@Resource('Runs', ['runs', 'api/v1/runs'])
 export class RunsQueryController {
   constructor(
     private readonly searches: RunSearches,
@@ -35,11 +40,12 @@ export class RunsQueryController {
     private readonly urls: AttachmentUrls,
   ) {}
 
-  @Post('query')
-  @HttpCode(200)
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({ summary: 'A page of runs', answer: RunsPageAnswer, refuses: { 400: TOO_LONG } })
+  @Post('query', READ_RUNS, {
+    summary: 'A page of runs',
+    answer: RunsPageAnswer,
+    refuses: { 400: TOO_LONG },
+    sends: 'counted json',
+  })
   async query(
     @FromCaller() caller: Caller,
     @Body() body: RunsQueryRequest,
@@ -69,8 +75,7 @@ function askedBy(body: RunsQueryRequest, fields: RunFields): AskedRuns {
 }
 
 /** Lists of runs, on the wire of the newer clients. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller('api/v2')
+@Resource('Runs', 'api/v2')
 export class SelectedRunsController {
   constructor(
     private readonly searches: RunSearches,
@@ -79,11 +84,12 @@ export class SelectedRunsController {
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
-  @Post('runs/query')
-  @HttpCode(200)
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({ summary: 'A page of runs', answer: RunsPageV2Answer, refuses: { 400: TOO_LONG } })
+  @Post('runs/query', READ_RUNS, {
+    summary: 'A page of runs',
+    answer: RunsPageV2Answer,
+    refuses: { 400: TOO_LONG },
+    sends: 'counted json',
+  })
   async query(
     @FromCaller() caller: Caller,
     @Body() body: RunsQueryV2Request,
@@ -101,10 +107,7 @@ export class SelectedRunsController {
     });
   }
 
-  @Get('runs/:run_id')
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({ summary: 'A run', answer: RunV2Answer })
+  @Get('runs/:run_id', READ_RUNS, { summary: 'A run', answer: RunV2Answer, sends: 'counted json' })
   async get(
     @FromCaller() caller: Caller,
     @PathId('run_id') id: string,
@@ -119,10 +122,12 @@ export class SelectedRunsController {
     });
   }
 
-  @Get('traces/:trace_id/runs')
-  @Header('content-type', JSON_TYPE)
-  @RouteConfig({ countsAnswer: true })
-  @Operation({ summary: 'All runs of a trace', answer: TraceRunsAnswer, refuses: { 400: TOO_LONG } })
+  @Get('traces/:trace_id/runs', READ_RUNS, {
+    summary: 'All runs of a trace',
+    answer: TraceRunsAnswer,
+    refuses: { 400: TOO_LONG },
+    sends: 'counted json',
+  })
   async runsOfTrace(
     @FromCaller() caller: Caller,
     @PathId('trace_id') traceId: string,

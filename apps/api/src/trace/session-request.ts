@@ -1,5 +1,5 @@
-import { Transform, Type } from 'class-transformer';
-import { QueryFlag } from '../wire/query-flag.js';
+import { Transform } from 'class-transformer';
+import { QueryFlag, QueryWhole } from '../wire/query-flag.js';
 import { TRACE_TIERS } from '#lib/trace-store';
 import { Choice, FreeObject, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
@@ -88,12 +88,11 @@ export class SessionQuery {
 
 /** Query of `GET /sessions/{id}`. */
 export class OneSessionQuery extends SessionQuery {
-  @Whole({
+  @QueryWhole({
     min: 1,
     max: 100,
     about: 'Taken and without effect: the Python client sends it with every project',
   })
-  @Type(() => Number)
   limit?: number;
 }
 
@@ -131,11 +130,9 @@ export class SessionsQuery extends SessionQuery {
   @Text({ maxLength: 128, about: 'Of the dataset: experiments whose metadata have it as dataset_version' })
   dataset_version?: string;
 
-  @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
-  @Type(() => Number)
+  @QueryWhole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
   limit: number = 100;
 
-  @Whole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
   offset: number = 0;
 }

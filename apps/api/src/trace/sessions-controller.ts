@@ -1,12 +1,13 @@
-import { Body, Controller, Delete, Get, Header, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import type { Project, RunStatistics } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { PathId } from '../wire/query-flag.js';
+import { Get, Post, Patch, Delete } from '../wire/route.js';
+import { READ, WORKSPACE } from '../wire/route-access.js';
 import { Answered, JSON_VALUE, orNull, Perhaps, TEXT, TIME, UUID, WHOLE } from '../wire/shape.js';
-import { JSON_TYPE, jsonListOf, jsonWith } from '../wire/stored-json.js';
+import { jsonListOf, jsonWith } from '../wire/stored-json.js';
 import { StoredAnswer } from './run-answer.js';
 import {
   CreateSessionQuery,
@@ -57,27 +58,22 @@ function renderProject(project: Project, statistics?: RunStatistics): string {
 }
 
 /** Tracing projects, `session` on the wire. */
-@Described(({ ApiTags }) => ApiTags('Sessions'))
-@Controller(['sessions', 'api/v1/sessions'])
+@Resource('Sessions', ['sessions', 'api/v1/sessions'])
 export class SessionsController {
   constructor(private readonly traces: Traces) {}
 
-  @Get()
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'Tracing projects', answer: [ProjectAnswer] })
+  @Get('', READ, { summary: 'Tracing projects', answer: [ProjectAnswer], sends: 'json' })
   async list(@FromCaller() caller: Caller, @Query() query: SessionsQuery): Promise<string> {
     const projects = await this.traces.listProjects(caller.tenantId, query);
     const statistics = await this.traces.statisticsOf(caller.tenantId, projects, query);
     return jsonListOf(projects, (project) => renderProject(project, statistics.get(project.id)));
   }
 
-  @Post()
-  @HttpCode(200)
-  @Header('content-type', JSON_TYPE)
-  @Operation({
+  @Post('', WORKSPACE, {
     summary: 'Creates a tracing project',
     answer: ProjectAnswer,
     refuses: { 409: 'There is one of that name, and upsert is not true' },
+    sends: 'json',
   })
   async create(
     @FromCaller() caller: Caller,
@@ -87,9 +83,7 @@ export class SessionsController {
     return renderProject(await this.traces.createProject(caller.tenantId, body, upsert === true));
   }
 
-  @Get(':session_id')
-  @Header('content-type', JSON_TYPE)
-  @Operation({ summary: 'A tracing project', answer: ProjectAnswer })
+  @Get(':session_id', READ, { summary: 'A tracing project', answer: ProjectAnswer, sends: 'json' })
   async get(
     @FromCaller() caller: Caller,
     @PathId('session_id') id: string,
@@ -100,12 +94,11 @@ export class SessionsController {
     return renderProject(project, statistics.get(project.id));
   }
 
-  @Patch(':session_id')
-  @Header('content-type', JSON_TYPE)
-  @Operation({
+  @Patch(':session_id', WORKSPACE, {
     summary: 'Changes a tracing project; what is null or absent stays as it is',
     answer: ProjectAnswer,
     refuses: { 409: 'There is another one of that name' },
+    sends: 'json',
   })
   async update(
     @FromCaller() caller: Caller,
@@ -115,9 +108,7 @@ export class SessionsController {
     return renderProject(await this.traces.updateProject(caller.tenantId, id, body));
   }
 
-  @Delete(':session_id')
-  @HttpCode(202)
-  @Operation({
+  @Delete(':session_id', WORKSPACE, {
     summary:
       'Deletes a tracing project; it and its runs are found no more, and their rows are removed afterwards',
     status: 202,

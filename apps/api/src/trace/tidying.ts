@@ -5,14 +5,10 @@ const EVERY_TEN_MINUTES = '*/10 * * * *';
 
 /** Lets the store drop data that has waited too long, judged by the database's time. */
 export class Tidying {
-  readonly #store: Pick<TraceStore, 'tidy'>;
-
-  constructor(store: Pick<TraceStore, 'tidy'>) {
-    this.#store = store;
-  }
+  constructor(private readonly store: Pick<TraceStore, 'tidy'>) {}
 
   @Tick('tidying', EVERY_TEN_MINUTES)
   async tidy(): Promise<void> {
-    await this.#store.tidy();
+    await this.store.tidy();
   }
 }

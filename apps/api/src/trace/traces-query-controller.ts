@@ -1,5 +1,4 @@
-import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Body, Inject, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { type Clock, formatInstant, parseInstant } from '#lib/time';
@@ -8,19 +7,19 @@ import type { ApiConfig } from '../config.js';
 import { AnswerBudget } from '../core/answer-budget.js';
 import { API_CONFIG, CLOCK } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { Described } from '../wire/described.js';
+import { Resource } from '../wire/operation.js';
 import { Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
-import { Operation } from '../wire/operation.js';
 import { AskedOrigin, originOf } from '../wire/origin-of.js';
 import { PathId } from '../wire/query-flag.js';
+import { Post, Get } from '../wire/route.js';
+import { READ_RUNS } from '../wire/route-access.js';
 import { Answered, listOf, NUMBER, object, orNull, Perhaps, TEXT, TIME, WHOLE } from '../wire/shape.js';
 import { lookedTo, renderCursor, withAttachments } from './all-runs.js';
 import { runPagePath } from './page-path.js';
-import { type ReadRun, renderRun, RUN_FIELDS, type RunFields, selectFields } from './render-run.js';
-import { FilterText } from './run-conditions.js';
-import { fieldsOfSelects, SELECTS } from './run-fields-v2.js';
+import { type ReadRun, renderRun, type RunFields } from './render-run.js';
+import { fieldsOfSelects, RUN_FIELDS, RunV2Answer, selectFields, SELECTS } from './run-fields.js';
+import { FilterText, LOOKED_TO } from './runs-query.js';
 import { RunSearches } from './run-searches.js';
-import { LOOKED_TO, RunV2Answer } from './runs-query-answer.js';
 
 /** Sums of all runs of a trace, with the fields that `selects` names. */
 class TraceTotalsAnswer {
@@ -102,8 +101,7 @@ const DAY_MS = 86_400_000;
 const TOTALS: readonly string[] = ['TOTAL_TOKENS', 'TOTAL_COST', 'FIRST_TOKEN_TIME'];
 
 /** Traces as wholes, and the addresses of their pages, on the wire of the newer clients. */
-@Described(({ ApiTags }) => ApiTags('Runs'))
-@Controller('api/v2')
+@Resource('Runs', 'api/v2')
 export class TracesQueryController {
   constructor(
     private readonly searches: RunSearches,
@@ -113,14 +111,11 @@ export class TracesQueryController {
     @Inject(API_CONFIG) private readonly config: Pick<ApiConfig, 'publicUrl'>,
   ) {}
 
-  @Post('traces/query')
-  @HttpCode(200)
-  @Header('content-type', 'application/json; charset=utf-8')
-  @RouteConfig({ countsAnswer: true })
-  @Operation({
+  @Post('traces/query', READ_RUNS, {
     summary: 'A page of the traces of a project, the one that began last first',
     answer: TracesPageAnswer,
     refuses: { 400: 'A filter or a cursor is no such thing, or finding the traces takes too long' },
+    sends: 'counted json',
   })
   async query(
     @FromCaller() caller: Caller,
@@ -144,8 +139,7 @@ export class TracesQueryController {
     });
   }
 
-  @Get('runs/:run_id/url')
-  @Operation({ summary: 'The address of the page of a run', answer: RunUrlAnswer })
+  @Get('runs/:run_id/url', READ_RUNS, { summary: 'The address of the page of a run', answer: RunUrlAnswer })
   async url(
     @FromCaller() caller: Caller,
     @PathId('run_id') id: string,

@@ -1,5 +1,5 @@
 import type { WantedRuns } from './run-searches.js';
-import type { WantedRunsRequest } from './runs-query-request.js';
+import type { WantedRunsRequest } from './runs-query.js';
 
 /** Conditions on runs in a body of the first API. */
 export function wantedBy(body: WantedRunsRequest): WantedRuns {

@@ -38,7 +38,6 @@ export async function* zstdFrames(
 
 /** Follows the heads of frames and blocks: magic → descriptor → fields → block → … → magic, or magic → skippable → magic. */
 class Frames {
-  readonly #begin: (windowBytes: number) => void;
   readonly #head = Buffer.alloc(LONGEST_HEAD);
   #next: Head = 'magic';
   #wanted = 4;
@@ -48,9 +47,7 @@ class Frames {
   #descriptor = 0;
   #count = 0;
 
-  constructor(begin: (windowBytes: number) => void) {
-    this.#begin = begin;
-  }
+  constructor(private readonly begin: (windowBytes: number) => void) {}
 
   get isBetween(): boolean {
     return this.#next === 'magic' && this.#filled === 0 && this.#skip === 0;
@@ -97,7 +94,7 @@ class Frames {
         this.#descriptor = from.readUInt8(at);
         return this.#expect('fields', fieldBytes(this.#descriptor));
       case 'fields':
-        this.#begin(windowOf(this.#descriptor, from, at));
+        this.begin(windowOf(this.#descriptor, from, at));
         return this.#expect('block', 3);
       case 'block':
         return this.#readBlock(from.readUIntLE(at, 3));

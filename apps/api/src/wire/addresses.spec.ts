@@ -32,6 +32,8 @@ describe('addresses of a self-hosted LangSmith', () => {
     ['GET', '/v1/integrations/github/install', 200],
     ['GET', '/v1/integrations/github/6a1f5c3e-0000-4000-8000-000000000000/repos', 501],
     ['GET', '/v2/auth/providers', 501],
+    ['GET', '/v2/integrations/github/installations', 501],
+    ['GET', '/api/runs/threads/a-thread?select=all_messages&session_id=x', 501],
     ['POST', '/api-host/v2/auth/authenticate', 501],
     ['GET', '/api/sessions', 200],
     ['POST', '/api/runs', 202],

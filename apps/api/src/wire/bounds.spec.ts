@@ -77,7 +77,7 @@ const COUNTERPARTS: readonly Counterpart[] = [
     renamed: { destination_type: 'type' },
     // the settings of an object are members of their own in the resource
     wireOnly: ['credentials', 'aws_role_arn'],
-    wireOnlyInside: ['config.s3_additional_kwargs', 'config.config_kwargs_s3', 'config.aws_role_arn'],
+    wireOnlyInside: ['config.s3_additional_kwargs', 'config.config_kwargs_s3'],
     resourceOnly: ['credentialsSecretRef'],
   },
   {

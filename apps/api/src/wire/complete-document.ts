@@ -1,7 +1,7 @@
-import { KEY_SCOPES } from '#lib/auth';
+import { KEY_SCOPES, type KeyScope } from '#lib/auth';
 import { withBothWords } from './document-words.js';
 import { problem } from './operation.js';
-import { isPublic, PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
+import { type RouteAccess, routeAccess, routeName, UNDECLARED } from './route-access.js';
 
 /** The parts of a schema that an example follows from. */
 interface ExampleOfSchema {
@@ -29,18 +29,19 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': '2026-01-05T09:00:00.000Z',
 };
 /** The first one that a pattern allows is taken. */
-const TEXTS = ['string', 'https://example.com/path', '-----BEGIN CERTIFICATE-----\n…'];
+const TEXTS = [
+  'string',
+  'https://example.com/path',
+  '-----BEGIN CERTIFICATE-----\n…',
+  'arn:aws:iam::111122223333:role/exports',
+];
 
 /**
  * Makes examples of component schemas. An example of a request has the required fields, or all its own fields
  * if none is required; an example of an answer has everything. A schema inside itself is left out.
  */
 class Examples {
-  readonly #schemas: Schemas;
-
-  constructor(schemas: Schemas) {
-    this.#schemas = schemas;
-  }
+  constructor(private readonly schemas: Schemas) {}
 
   of(name: string): unknown {
     return this.#value({ $ref: PREFIX + name }, []);
@@ -71,7 +72,7 @@ class Examples {
   }
 
   #component(name: string, within: readonly string[]): unknown {
-    const schema = this.#schemas[name];
+    const schema = this.schemas[name];
     return schema && !within.includes(name) ? this.#value(schema, [...within, name]) : undefined;
   }
 
@@ -169,20 +170,19 @@ function refusal(description: string): object {
 }
 
 /** Every scope may do what no scope is refused. */
-function forbidden(method: Method, path: string): Responses {
-  const scopes = scopesOf(routeName(method.toUpperCase(), path));
+function forbidden(scopes: readonly KeyScope[]): Responses {
   if (scopes.length === KEY_SCOPES.length) return {};
   return { '403': refusal(`The key does not open this route; its scope must be ${scopes.join(' or ')}`) };
 }
 
 /** The refusals that follow from a route's parameters and its callers. */
-function commonRefusals(method: Method, path: string, operation: OperationObject): Responses {
+function commonRefusals(access: RouteAccess, path: string, operation: OperationObject): Responses {
   const hasBody = operation.requestBody !== undefined;
   // unknown query parameters are refused also when the route has none
   const invalid = { 'application/json': { schema: { $ref: INVALID_REFERENCE } } };
   const wrongFields = { '422': { description: 'Every wrong field', content: invalid } };
-  if (PUBLIC_PATHS.has(path)) return wrongFields;
-  if (isPublic(method.toUpperCase(), path))
+  if (access.kind === 'public' && access.isForAll) return wrongFields;
+  if (access.kind === 'public')
     return {
       '400': refusal('The path cannot be decoded'),
       '404': refusal('No such token, or it has ended'),
@@ -199,7 +199,7 @@ function commonRefusals(method: Method, path: string, operation: OperationObject
   return {
     ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
     '401': refusal('The API key is missing or not valid'),
-    ...forbidden(method, path),
+    ...forbidden(access.scopes),
     '429': refusal('Too many wrong API keys, or too much at once; retry after Retry-After seconds'),
     '404': refusal('Not found, or it belongs to another tenant'),
     ...(hasBody
@@ -239,12 +239,13 @@ function completeParameters(operation: OperationObject): Parameter[] {
 
 function completeOperation(method: Method, path: string, operation: OperationObject): OperationObject {
   const parameters = completeParameters(operation);
+  const access = routeAccess().get(routeName(method.toUpperCase(), path)) ?? UNDECLARED;
   return {
     ...operation,
     operationId: operationId(operation.operationId ?? ''),
     parameters,
-    responses: { ...commonRefusals(method, path, { ...operation, parameters }), ...operation.responses },
-    ...(isPublic(method.toUpperCase(), path) ? { security: [] } : {}),
+    responses: { ...commonRefusals(access, path, { ...operation, parameters }), ...operation.responses },
+    ...(access.kind === 'public' ? { security: [] } : {}),
   };
 }
 

@@ -1,7 +1,14 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from 'fastify';
 import type { Admission } from '#lib/admission';
 import { PublicError } from '#lib/errors';
 import { answerOf } from './error-answer.js';
+import { type AccessRoute, UNDECLARED } from './route-access.js';
 
 const METHOD_NOT_ALLOWED_METHODS: readonly HTTPMethods[] = [
   'GET',
@@ -23,6 +30,7 @@ export function watchMethods(server: FastifyInstance): () => void {
     for (const one of [method].flat()) known.add(one);
     methodsOf.set(url, known);
   });
+  const refusal: FastifyContextConfig & AccessRoute = { routeAccess: UNDECLARED };
   return () => {
     for (const [url, known] of [...methodsOf]) {
       const others = METHOD_NOT_ALLOWED_METHODS.filter((method) => !known.has(method));
@@ -30,6 +38,7 @@ export function watchMethods(server: FastifyInstance): () => void {
       server.route({
         method: others,
         url,
+        config: refusal,
         handler: (_request, reply) =>
           reply.code(405).header('allow', allow).send({ detail: 'Method Not Allowed' }),
       });
@@ -68,7 +77,7 @@ export function allowPages(server: FastifyInstance, origins: readonly string[]):
   });
 }
 
-/** Set by `@RouteConfig` on routes whose answers need no counting here. */
+/** Set in the configuration of routes whose answers need no counting here. */
 interface AnswerRoute {
   /** The route counts its answer by itself, or all its answers share the same bytes. */
   readonly countsAnswer?: boolean;

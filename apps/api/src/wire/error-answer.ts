@@ -1,4 +1,4 @@
-import { HttpException } from '@nestjs/common';
+import { HttpException, Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import { type FieldProblem, HTTP_STATUS, PublicError } from '#lib/errors';
 import { JsonSyntaxError } from '#lib/json';
 import {
@@ -14,6 +14,9 @@ import {
 } from '#lib/kube';
 import { isStorageFull, postgresTrouble } from '#lib/postgres';
 import { MAX_PROBLEMS } from './excess.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
 
 function snake(camel: string): string {
   return camel.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
@@ -112,7 +115,7 @@ function unavailable(dependency: string): ErrorAnswer {
   return { status: 503, body: { detail }, retryAfter: 2, isOurs: true };
 }
 
-export const DATABASE_UNAVAILABLE = unavailable('The database');
+const DATABASE_UNAVAILABLE = unavailable('The database');
 const KUBERNETES_UNAVAILABLE = unavailable('The Kubernetes API');
 /** Answer for a conflict with another transaction; nothing was performed. */
 const OVERTAKEN: ErrorAnswer = {
@@ -128,7 +131,7 @@ const RIGHTS_MISSING: ErrorAnswer = {
   isOurs: true,
 };
 
-export const STORAGE_FULL: ErrorAnswer = {
+const STORAGE_FULL: ErrorAnswer = {
   status: 507,
   body: { detail: 'storing the request failed: no space left on the disk of the store; free some and retry' },
   retryAfter: 10,
@@ -203,4 +206,50 @@ export function answerOf(error: unknown): ErrorAnswer {
   if ('statusCode' in error && typeof error.statusCode === 'number')
     return ofServer(Object.assign(error, { statusCode: error.statusCode }));
   return ofDatabase(error) ?? INTERNAL;
+}
+
+/** A Postgres whose disk is full ends, and is in recovery for a while after there is space again. */
+const FULL_FOR_MS = 60_000;
+
+/** Maps whatever a route throws to HTTP. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  #fullUntilMs = -Infinity;
+
+  constructor(
+    private readonly log: Logger,
+    private readonly clock: Pick<Clock, 'monotonicMs'>,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    if (request.raw.socket.destroyed) {
+      this.log.debug(
+        { method: request.method, route: request.routeOptions.url },
+        'caller disconnected before the answer',
+      );
+      return;
+    }
+    const answer = this.#answerOf(error);
+    if (answer.isOurs)
+      this.log.error(
+        { err: error, method: request.method, route: request.routeOptions.url },
+        'request failed',
+      );
+    if (answer.retryAfter !== undefined) void reply.header('retry-after', answer.retryAfter);
+    void reply.status(answer.status).send(answer.body);
+  }
+
+  /**
+   * Answer to an error. Requests after the one that found the disk full find a database that is unavailable
+   * for that reason.
+   */
+  #answerOf(error: unknown): ErrorAnswer {
+    const answer = answerOf(error);
+    const nowMs = this.clock.monotonicMs();
+    if (answer === STORAGE_FULL) this.#fullUntilMs = nowMs + FULL_FOR_MS;
+    return answer === DATABASE_UNAVAILABLE && nowMs < this.#fullUntilMs ? STORAGE_FULL : answer;
+  }
 }

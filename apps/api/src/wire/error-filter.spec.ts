@@ -1,7 +1,7 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
-import { ErrorFilter } from './error-filter.js';
+import { ErrorFilter } from './error-answer.js';
 
 const databaseError = (code: string): pg.DatabaseError =>
   Object.assign(new pg.DatabaseError('from the server', 0, 'error'), { code });

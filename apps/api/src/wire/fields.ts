@@ -21,7 +21,7 @@ import { IsObject } from 'class-validator/cjs/decorator/typechecker/IsObject.js'
 import { IsString } from 'class-validator/cjs/decorator/typechecker/IsString.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseInstant } from '#lib/time';
-import { Described } from './described.js';
+import { Described } from './operation.js';
 import { Noted, type FieldNote } from './excess.js';
 import { listOf, object, orNull, type Shape } from './shape.js';
 
@@ -138,7 +138,8 @@ export function Time(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-interface NumberOptions extends FieldOptions {
+/** Bounds of a number. */
+export interface NumberOptions extends FieldOptions {
   readonly min?: number;
   readonly max?: number;
   /** Said in the OpenAPI document; the class itself sets it. */

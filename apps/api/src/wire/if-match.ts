@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { invalid } from './request-pipe.js';
+import { wrongField } from './request-pipe.js';
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -7,7 +7,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 export function parseIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined || KEY.test(header)) return header;
   const msg = 'Idempotency-Key should be 1 to 255 visible ASCII characters without blanks';
-  throw invalid([{ loc: ['header', 'Idempotency-Key'], msg, type: 'value_error' }]);
+  throw wrongField(['header', 'Idempotency-Key'], msg);
 }
 
 const TAG = /^(W\/)?"[\x21\x23-\x7e]*"$/;
@@ -19,11 +19,7 @@ export function entityTag(generation: number): string {
 
 /** The header `If-Match`: a change is made only to what has one of these tags. */
 export class IfMatch {
-  readonly #tags: readonly string[] | '*';
-
-  private constructor(tags: readonly string[] | '*') {
-    this.#tags = tags;
-  }
+  private constructor(private readonly tags: readonly string[] | '*') {}
 
   /**
    * Parses the header; undefined when absent.
@@ -35,14 +31,14 @@ export class IfMatch {
     const tags = header.split(',').map((tag) => tag.trim());
     if (tags.every((tag) => TAG.test(tag))) return new IfMatch(tags);
     const msg = 'If-Match should be * or a list of entity tags in quotes, as ETag has them';
-    throw invalid([{ loc: ['header', 'If-Match'], msg, type: 'value_error' }]);
+    throw wrongField(['header', 'If-Match'], msg);
   }
 
   /** @throws PublicError precondition_failed unless the present generation has one of the tags */
   require(generation: number): void {
     const present = entityTag(generation);
     // a weak tag never matches: RFC 9110 asks for the strong comparison
-    if (this.#tags === '*' || this.#tags.includes(present)) return;
+    if (this.tags === '*' || this.tags.includes(present)) return;
     throw new PublicError(
       'precondition_failed',
       `If-Match names another version than the present one, ${present}: read it again and decide anew`,

@@ -5,6 +5,8 @@ import type {
   FastifyRequest,
   HTTPMethods,
 } from 'fastify';
+import { KEY_SCOPES } from '#lib/auth';
+import type { AccessRoute, RouteAccess } from './route-access.js';
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -28,6 +30,7 @@ const FEATURES: Readonly<Record<string, string>> = {
   'workspaces/current/tags': 'tags of resources',
   'prompt-webhooks': 'webhooks of prompts',
   'runs/rules': 'rules of projects',
+  'runs/threads/:thread_id': 'lists of the messages of a thread',
 };
 
 /** Features under the platform's own paths, which the clients reach by two prefixes. */
@@ -64,12 +67,8 @@ const PUBLIC_FEATURES: Readonly<Record<string, string>> = {
   examples: 'shared datasets',
 };
 
-/** Set on routes that are answered alike for keys of every scope. */
-export interface NotBuiltRoute {
-  readonly isNotBuilt?: boolean;
-  /** True when it needs no key either. */
-  readonly isOpen?: boolean;
-}
+const EVERY_KEY: RouteAccess = { kind: 'key', scopes: KEY_SCOPES };
+const NO_KEY: RouteAccess = { kind: 'public', reason: 'the token of a link', isForAll: false };
 
 /**
  * Answers missing features with 501 and a sentence. The clients take a 404 for an object that is not visible
@@ -87,13 +86,14 @@ export function answerNotBuilt(server: FastifyInstance): void {
   answerAll(server, [''], {
     'v2/sql': 'queries in SQL',
     'v2/auth': 'logins of agents at other services (agent auth)',
+    'v2/integrations': 'installations of a GitHub App',
     'v1/integrations/git_host/:integration_id/repos': 'lists of the repositories of a git integration',
   });
   answerAll(
     server,
     both.map((prefix) => `${prefix}/public/:share_token`),
     PUBLIC_FEATURES,
-    { isOpen: true },
+    { access: NO_KEY },
   );
 }
 
@@ -118,9 +118,9 @@ function answerAll(
   server: FastifyInstance,
   prefixes: readonly string[],
   features: Readonly<Record<string, string>>,
-  { isOpen = false, status = 501 }: { readonly isOpen?: boolean; readonly status?: number } = {},
+  { access = EVERY_KEY, status = 501 }: { readonly access?: RouteAccess; readonly status?: number } = {},
 ): void {
-  const config: FastifyContextConfig & NotBuiltRoute = { isNotBuilt: true, isOpen };
+  const config: FastifyContextConfig & AccessRoute = { routeAccess: access };
   for (const [path, feature] of Object.entries(features)) {
     const answer = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
       refuse(reply, feature, status);

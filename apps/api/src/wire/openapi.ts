@@ -1,9 +1,15 @@
-import type { DynamicModule, INestApplication } from '@nestjs/common';
+import { type DynamicModule, type INestApplication, Controller } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { PLATFORM_VERSION } from '#lib/config';
-import { describeAll, type Descriptions } from './described.js';
+import { describeAll, type Descriptions, Described } from './operation.js';
 import { completeDocument, type Document } from './complete-document.js';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { INSTALLATION } from '#lib/data-folder';
+import { parseJson } from '#lib/json';
+import { Get } from './route.js';
+import { publicly } from './route-access.js';
 
 /** The parts of @nestjs/swagger that are used beside its decorators. */
 interface Swagger extends Descriptions {
@@ -32,13 +38,10 @@ const PACKAGE: string = '@nestjs/swagger';
  * document that is served.
  */
 export class OpenApi {
-  readonly #routes: DynamicModule;
   #document: Promise<object> | undefined;
 
   /** @param routes the module with its controllers; what they call is never asked for */
-  constructor(routes: DynamicModule) {
-    this.#routes = routes;
-  }
+  constructor(private readonly routes: DynamicModule) {}
 
   document(): Promise<object> {
     this.#document ??= this.#build();
@@ -75,11 +78,39 @@ export class OpenApi {
       .addSecurityRequirements({ ApiKey: [], TenantId: [] })
       .addSecurityRequirements({ Bearer: [] })
       .build();
-    const application = await NestFactory.create(this.#routes, new FastifyAdapter(), {
+    const application = await NestFactory.create(this.routes, new FastifyAdapter(), {
       preview: true,
       logger: false,
       abortOnError: false,
     });
     return completeDocument(SwaggerModule.createDocument(application, about));
+  }
+}
+
+/** Shows the document that was generated with this version; `npm run generate -- --check` holds it to the code. */
+@Described(({ ApiExcludeController }) => ApiExcludeController())
+@Controller()
+export class OpenApiController {
+  /** The same bytes for every caller: anyone may ask, without a key. */
+  #document: Promise<Buffer> | undefined;
+
+  @Get('openapi.json', publicly('the document is that of the installed version', { isForAll: true }), {
+    sends: 'json',
+    config: { countsAnswer: true },
+  })
+  async document(): Promise<Buffer> {
+    this.#document ??= this.#read();
+    return this.#document;
+  }
+
+  async #read(): Promise<Buffer> {
+    try {
+      const text = await readFile(join(INSTALLATION, 'docs', 'openapi.json'), 'utf8');
+      return Buffer.from(JSON.stringify(parseJson(text)));
+    } catch (error) {
+      // the next request tries again
+      this.#document = undefined;
+      throw error;
+    }
   }
 }

@@ -1,7 +1,7 @@
 import { applyDecorators, Param, type PipeTransform } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
 import { isUuid } from '#lib/resources';
-import { Flag, Whole } from './fields.js';
+import { Flag, type NumberOptions, Whole } from './fields.js';
 import { invalid } from './request-pipe.js';
 
 /** An id in the path: a uuid, in lower case. */
@@ -15,14 +15,29 @@ export function PathId(name: string): ParameterDecorator {
   return Param(name, pipe);
 }
 
+/** A whole number of a query. */
+export function QueryWhole(options: NumberOptions = {}): PropertyDecorator {
+  return applyDecorators(
+    Whole(options),
+    Type(() => Number),
+  );
+}
+
 /** Query of a paged list. */
 export class PageQuery {
-  @Whole({ min: 1, max: 100, fallback: 20, about: 'Most items to answer' })
-  @Type(() => Number)
+  @QueryWhole({ min: 1, max: 100, fallback: 20, about: 'Most items to answer' })
   limit: number = 20;
 
-  @Whole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
-  @Type(() => Number)
+  @QueryWhole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
+  offset: number = 0;
+}
+
+/** Query of a list whose pages have a hundred items. */
+export class HundredsQuery {
+  @QueryWhole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
+  limit: number = 100;
+
+  @QueryWhole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
   offset: number = 0;
 }
 

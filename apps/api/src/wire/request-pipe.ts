@@ -40,6 +40,16 @@ export function invalid(found: readonly FieldProblem[]): PublicError {
   return new PublicError('invalid', 'the request is not valid', found.slice(0, MAX_PROBLEMS));
 }
 
+/** A problem that shows only when fields are seen together, or from what exists. */
+export function wrongValue(loc: FieldProblem['loc'], msg: string): FieldProblem {
+  return { loc, msg, type: 'value_error' };
+}
+
+/** @returns an error with one such problem */
+export function wrongField(loc: FieldProblem['loc'], msg: string): PublicError {
+  return invalid([wrongValue(loc, msg)]);
+}
+
 export function isRequestClass(metatype: unknown): metatype is new () => object {
   return (
     typeof metatype === 'function' &&

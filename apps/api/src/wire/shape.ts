@@ -1,4 +1,4 @@
-import { Described } from './described.js';
+import { Described } from './operation.js';
 
 /** A parameter of the query that may be repeated: a single one is a list of one. */
 export function asList({ value }: { readonly value: unknown }): unknown {

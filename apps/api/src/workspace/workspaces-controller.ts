@@ -1,4 +1,3 @@
-import { Controller, Get, Module } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import {
   CONDITION,
@@ -12,14 +11,13 @@ import {
   workspaceNamespace,
 } from '#lib/resources';
 import { type TenantUse, TRACE_TIERS, type TraceStore } from '#lib/trace-store';
-import { HOMES, TRACE_STORE } from '../core/tokens.js';
-import type { Homes } from '../kubernetes/homes.js';
+import type { Homes } from '../kubernetes/secret-home.js';
 import { FromCaller } from '../tenancy/caller.js';
-import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
 import { renderReason } from '../wire/render-reason.js';
+import { Get } from '../wire/route.js';
+import { READ } from '../wire/route-access.js';
 import { Answered, FLAG, NUMBER, object, orNull, TEXT, TIME, UUID, WHOLE, words } from '../wire/shape.js';
 
 /** Retention of runs. */
@@ -165,7 +163,7 @@ function renderLimits(status: Workspace['status'], stored: TenantUse): LimitsAns
 export type CountedHomes = Pick<Homes, 'deployments' | 'listeners' | 'destinations' | 'exports' | 'runs'>;
 
 /** Reads the workspace of a caller: its facts, its limits, its usage. */
-class WorkspaceReader {
+export class WorkspaceReader {
   constructor(
     private readonly homes: CountedHomes,
     private readonly workspaces: Pick<Workspaces, 'get' | 'homeOf'>,
@@ -200,13 +198,11 @@ class WorkspaceReader {
 }
 
 /** The workspace that a key belongs to. */
-@Described(({ ApiTags }) => ApiTags('Workspaces'))
-@Controller('api/v1/workspaces')
-class WorkspacesController {
+@Resource('Workspaces', 'api/v1/workspaces')
+export class WorkspacesController {
   constructor(private readonly reader: WorkspaceReader) {}
 
-  @Get('current')
-  @Operation({
+  @Get('current', READ, {
     summary: 'The workspace of the key: its plan, its limits, and how much of them it uses',
     answer: WorkspaceAnswer,
   })
@@ -214,18 +210,3 @@ class WorkspacesController {
     return this.reader.read(caller);
   }
 }
-
-/** Facts and usage of a workspace. */
-@Module({
-  imports: [TenancyModule],
-  controllers: [WorkspacesController],
-  providers: [
-    {
-      provide: WorkspaceReader,
-      inject: [HOMES, Workspaces, TRACE_STORE],
-      useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore) =>
-        new WorkspaceReader(homes, workspaces, store),
-    },
-  ],
-})
-export class WorkspaceModule {}

@@ -1,18 +1,15 @@
-import { Controller, HttpCode, Module, Post } from '@nestjs/common';
+import type { Token } from '#lib/nest';
 import { type Caller, KEY_SCOPES, type KeyScope, parseAgentToken } from '#lib/auth';
 import { WrongKeys } from '#lib/http';
-import { Informers } from '#lib/kube';
-import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { ApiKeys, TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
-import { API_CONFIG, CLOCK, TRACE_STORE } from '../core/tokens.js';
-import { Described } from '../wire/described.js';
-import { Operation } from '../wire/operation.js';
+import { Resource } from '../wire/operation.js';
+import { Post } from '../wire/route.js';
 import { Answered, Perhaps, TEXT, UUID, WHOLE, words } from '../wire/shape.js';
 import { FromCaller } from './caller.js';
 import { type KeyRing, OperatorKey } from './key-guard.js';
-import { TENANT_INDEX, Workspaces } from './workspaces.js';
+import type { Workspaces } from './workspaces.js';
 
 /**
  * Keys of existing workspaces, and tokens for agents that are made of them. A workspace is deleted in Kubernetes, its keys are stored in Postgres: checked
@@ -60,12 +57,9 @@ class CallerAnswer {
 }
 
 /** Lets deployed agents ask whom a key belongs to. */
-@Described(({ ApiTags }) => ApiTags('Auth'))
-@Controller('auth')
-class AuthController {
-  @Post('verify')
-  @HttpCode(200)
-  @Operation({
+@Resource('Auth', 'auth')
+export class AuthController {
+  @Post('verify', KEY_SCOPES, {
     summary: 'Tenant that the key of this request belongs to, and what the key opens',
     answer: CallerAnswer,
   })
@@ -84,39 +78,23 @@ class AuthController {
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
 const CHANCES_PER_SECOND = 50;
 
-export const KEY_RING = Symbol('what keys are looked up in');
+export const KEY_RING: Token<KeyRing> = Symbol('what keys are looked up in');
 
-function openWorkspaces(informers: Informers): Workspaces {
-  const informer = informers.of(RESOURCES.Workspace);
-  informer.addIndex(TENANT_INDEX, (workspace) => [workspace.spec.tenantId.toLowerCase()]);
-  return new Workspaces(informer);
+/** Makes the ring of keys that requests are checked against. */
+export function openKeyRing(
+  { apiKeys }: Pick<TraceStore, 'apiKeys'>,
+  workspaces: Workspaces,
+  { operatorKey, wrongKeysPerMinute }: Pick<ApiConfig, 'operatorKey' | 'wrongKeysPerMinute'>,
+  clock: Clock,
+): KeyRing {
+  return {
+    keys: new LivingKeys(apiKeys, workspaces, clock),
+    workspaces,
+    operator: operatorKey === undefined ? undefined : new OperatorKey(operatorKey),
+    wrongKeys: new WrongKeys({
+      perMinute: wrongKeysPerMinute,
+      chancesPerSecond: CHANCES_PER_SECOND,
+      clock,
+    }),
+  };
 }
-
-/** Callers, and the workspaces of tenants. */
-@Module({
-  controllers: [AuthController],
-  providers: [
-    { provide: Workspaces, inject: [Informers], useFactory: openWorkspaces },
-    {
-      provide: KEY_RING,
-      inject: [TRACE_STORE, Workspaces, API_CONFIG, CLOCK],
-      useFactory: (
-        { apiKeys }: TraceStore,
-        workspaces: Workspaces,
-        { operatorKey, wrongKeysPerMinute }: Pick<ApiConfig, 'operatorKey' | 'wrongKeysPerMinute'>,
-        clock: Clock,
-      ): KeyRing => ({
-        keys: new LivingKeys(apiKeys, workspaces, clock),
-        workspaces,
-        operator: operatorKey === undefined ? undefined : new OperatorKey(operatorKey),
-        wrongKeys: new WrongKeys({
-          perMinute: wrongKeysPerMinute,
-          chancesPerSecond: CHANCES_PER_SECOND,
-          clock,
-        }),
-      }),
-    },
-  ],
-  exports: [Workspaces, KEY_RING],
-})
-export class TenancyModule {}

@@ -1,9 +1,40 @@
 import { Transform } from 'class-transformer';
 import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
-import { FilterText, RunConditions } from './run-conditions.js';
-import { SELECTS } from './run-fields-v2.js';
-import { SELECTABLE } from './render-run.js';
-import { asList } from '../wire/shape.js';
+import {
+  Answered,
+  asList,
+  FLAG,
+  JSON_VALUE,
+  listOf,
+  NUMBER,
+  object,
+  orNull,
+  Perhaps,
+  TEXT,
+  TIME,
+  WHOLE,
+} from '../wire/shape.js';
+import { RunV2Answer, SELECTABLE, SelectedRunAnswer, SELECTS } from './run-fields.js';
+
+/** A condition in the filter language. */
+export function FilterText(about: string): PropertyDecorator {
+  return Text({ maxLength: 100_000, about });
+}
+
+/** The conditions on runs that both wires spell alike. */
+class RunConditions {
+  @Flag({ about: 'Whether the runs are the roots of their traces' })
+  is_root?: boolean | null;
+
+  @FilterText('Condition on the run')
+  filter?: string | null;
+
+  @FilterText('Condition on the root of its trace')
+  trace_filter?: string | null;
+
+  @FilterText('Condition that some run of its trace holds')
+  tree_filter?: string | null;
+}
 
 const MOST_NAMED = 1_000;
 const MOST_PROJECTS = 100;
@@ -177,4 +208,47 @@ export class TraceRunsQuery {
   @Selects()
   @Transform(many)
   selects?: string[];
+}
+
+/** Tokens and costs of a run on the second wire, as far as they were selected. */
+export class UsageV2Answer {
+  @Perhaps(WHOLE) readonly total_tokens?: number;
+  @Perhaps(WHOLE) readonly prompt_tokens?: number;
+  @Perhaps(WHOLE) readonly completion_tokens?: number;
+  @Perhaps(orNull(NUMBER), 'Dollars') readonly total_cost?: number | null;
+  @Perhaps(orNull(NUMBER), 'Dollars') readonly prompt_cost?: number | null;
+  @Perhaps(orNull(NUMBER), 'Dollars') readonly completion_cost?: number | null;
+}
+
+class CursorsAnswer {
+  @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next: string | null;
+  @Answered(orNull(TEXT)) readonly prev: null;
+}
+
+/** Description of a page that ended before it was full. */
+export const LOOKED_TO =
+  'Only where a filter reads payloads and the time of a page (2.5 s) was over before it was full: runs up to this start were looked at, the cursor continues';
+
+/** A page of runs. */
+export class RunsPageAnswer {
+  @Answered(listOf(() => SelectedRunAnswer), 'With the fields that select names')
+  readonly runs: readonly SelectedRunAnswer[];
+  @Answered(object(() => CursorsAnswer)) readonly cursors: CursorsAnswer;
+  @Answered(JSON_VALUE) readonly search_cursors: null;
+  @Answered(orNull(TEXT)) readonly parsed_query: null;
+  @Perhaps(TIME, LOOKED_TO) readonly looked_to?: string;
+}
+
+/** A page of runs on the second wire. */
+export class RunsPageV2Answer {
+  @Answered(listOf(() => RunV2Answer)) readonly items: readonly RunV2Answer[];
+  @Answered(FLAG) readonly has_more: boolean;
+  @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
+    string | null;
+  @Perhaps(TIME, LOOKED_TO) readonly looked_to?: string;
+}
+
+/** The runs of a trace. */
+export class TraceRunsAnswer {
+  @Answered(listOf(() => RunV2Answer), 'By start time') readonly items: readonly RunV2Answer[];
 }
