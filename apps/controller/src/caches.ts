@@ -41,6 +41,8 @@ export interface Caches {
   readonly runs: Informer<BulkExportRun>;
   /** Jobs of export workers; they run in the platform's own namespace. */
   readonly exportJobs: Informer<Job>;
+  /** The Job of the worker that seals days; undefined where none are. */
+  readonly sealJobs: Informer<Job> | undefined;
   /** Jobs that build revisions from git, in the namespaces of workspaces. */
   readonly buildJobs: Informer<Job>;
   /** Postgres servers of deployments; undefined where there are none. */
@@ -66,7 +68,12 @@ export function openCaches(
   {
     systemNamespace,
     hasDatabaseServers,
-  }: { readonly systemNamespace: string; readonly hasDatabaseServers: boolean },
+    isSealing = false,
+  }: {
+    readonly systemNamespace: string;
+    readonly hasDatabaseServers: boolean;
+    readonly isSealing?: boolean;
+  },
 ): Caches {
   const ofListeners = { labelSelector: `${LABEL.component}=${COMPONENT.listener}` };
   const caches: Caches = {
@@ -78,6 +85,9 @@ export function openCaches(
     exports: informers.of(RESOURCES.BulkExport),
     runs: informers.of(RESOURCES.BulkExportRun),
     exportJobs: informers.of(JOBS, { namespace: systemNamespace, labelSelector: LABEL.exportRun }),
+    sealJobs: isSealing
+      ? informers.of(JOBS, { namespace: systemNamespace, labelSelector: LABEL.sealing })
+      : undefined,
     buildJobs: informers.of(JOBS, { labelSelector: `${LABEL.component}=${COMPONENT.builder}` }),
     databaseServers: hasDatabaseServers
       ? informers.of(STATEFUL_SETS, { labelSelector: `${LABEL.component}=${COMPONENT.agentDatabase}` })

@@ -24,6 +24,7 @@ import {
 } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 import { podTracingVariables } from '#lib/telemetry';
+import { LAKE_FIELDS, lakeVariables } from '#lib/trace-store';
 import type { ExportHistory } from './export-archive/decide-archive.js';
 
 /** Workspaces read it in the Jobs of their builds. @throws Error that does not repeat it */
@@ -295,6 +296,7 @@ export const CONFIG = {
     'handed on to export workers: most rows of a file; 0: as they choose',
     { fallback: 0 },
   ),
+  ...LAKE_FIELDS,
 };
 
 export type ControllerConfig = Config<typeof CONFIG>;
@@ -344,6 +346,7 @@ export function platformSettings(config: ControllerConfig): PlatformSettings {
     ...(pods ? { pods } : {}),
     tracing: podTracingVariables(),
     exportServiceAccount,
+    lake: lakeVariables(config)?.open,
     exportFiles: {
       ...(exportFileBytes === 0 ? {} : { AGENTPLANE_EXPORT_FILE_BYTES: String(exportFileBytes) }),
       ...(exportFileRows === 0 ? {} : { AGENTPLANE_EXPORT_FILE_ROWS: String(exportFileRows) }),

@@ -8,21 +8,19 @@ const REFRESH_MS = 30_000;
  * for half a minute at most.
  */
 export class DatabaseTime {
-  readonly #ask: () => Promise<Date>;
-  readonly #clock: Clock;
   #known: { readonly timeMs: number; readonly atMs: number } | undefined;
 
-  constructor(ask: () => Promise<Date>, clock: Clock) {
-    this.#ask = ask;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly ask: () => Promise<Date>,
+    private readonly clock: Clock,
+  ) {}
 
   async now(): Promise<Date> {
-    const atMs = this.#clock.monotonicMs();
+    const atMs = this.clock.monotonicMs();
     if (this.#known && atMs - this.#known.atMs < REFRESH_MS)
       return new Date(this.#known.timeMs + atMs - this.#known.atMs);
-    const time = await this.#ask();
-    this.#known = { timeMs: time.getTime(), atMs: this.#clock.monotonicMs() };
+    const time = await this.ask();
+    this.#known = { timeMs: time.getTime(), atMs: this.clock.monotonicMs() };
     return time;
   }
 }

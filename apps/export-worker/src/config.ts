@@ -1,6 +1,7 @@
 import { choice, type Config, flag, integer, json, optionalText, text } from '#lib/config';
 import type { FollowingRun } from '#lib/export-plan';
 import type { BulkExportRunSpec } from '#lib/resources';
+import { LAKE_FIELDS } from '#lib/trace-store';
 
 export const CONFIG = {
   databaseUri: text('AGENTPLANE_DATABASE_URI', 'the trace store’s Postgres', { secret: true }),
@@ -14,7 +15,7 @@ export const CONFIG = {
   spec: json<BulkExportRunSpec>('AGENTPLANE_EXPORT_SPEC', 'spec of the BulkExportRun, JSON'),
   following: json<readonly FollowingRun[]>(
     'AGENTPLANE_EXPORT_FOLLOWING',
-    'runs of the same export that are taken in turn after this one, each as attempt 1, JSON',
+    'runs with the same destination that are taken in turn after this one, each as attempt 1, JSON',
     { fallback: [] },
   ),
   takeForMs: integer(
@@ -55,6 +56,7 @@ export const CONFIG = {
       min: 1,
     },
   ),
+  ...LAKE_FIELDS,
   logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),

@@ -103,6 +103,7 @@ function timeOf(text: string): Instant {
 
 /** Settings for reaching the destination. */
 export function destinationOf(config: WorkerConfig): ObjectStoreSettings {
-  const { allowPrivateEndpoints } = config;
-  return { ...destinationSettings(config.spec.destination.config, config), allowPrivateEndpoints };
+  const { allowPrivateEndpoints, spec } = config;
+  const settings = destinationSettings(spec.destination.config, config, spec.tenantId);
+  return { ...settings, allowPrivateEndpoints };
 }

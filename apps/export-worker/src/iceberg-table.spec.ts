@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BulkExportRunSpec } from '#lib/resources';
 import { testPostgres } from '#lib/testing';
-import { EXPORT_COLUMNS, FEEDBACK_COLUMNS_OF_EXPORTS } from '#lib/trace-store';
+import { EXPORT_COLUMNS, FEEDBACK_COLUMNS_OF_EXPORTS, tableColumns } from '#lib/trace-store';
 import { ExportStand } from '../testdata/export-stand.js';
-import { fieldIds } from './write-part.js';
 
 const DAY = '2026-11-20';
 
@@ -86,8 +85,8 @@ describe('the table over the files of exports', () => {
       ['runs', EXPORT_COLUMNS],
       ['feedback', FEEDBACK_COLUMNS_OF_EXPORTS],
     ] as const) {
-      const ids = columns.map(({ name }) => fieldIds(resource, name)?.column);
-      expect(ids).not.toContain(undefined);
+      const ids = tableColumns(columns, resource, 'v1').map(({ fieldId }) => fieldId);
+      expect(ids).toHaveLength(columns.length);
       expect(new Set(ids).size).toBe(columns.length);
     }
   });

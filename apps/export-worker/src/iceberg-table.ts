@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
-import { buffer } from 'node:stream/consumers';
 import { TerminalError } from '#lib/errors';
 import { tableFolder } from '#lib/export-plan';
 import {
   currentSnapshot,
   type DataFile,
   hintKey,
-  type IcebergColumn,
-  type IcebergType,
   metadataKey,
   renderManifest,
   renderManifestList,
@@ -15,26 +12,14 @@ import {
   type TableMetadata,
   type TableShape,
 } from '#lib/iceberg';
-import { type ObjectStore, ObjectStoreError } from '#lib/object-store';
-import type { ParquetColumn } from '#lib/parquet';
+import { type ObjectStore, ObjectStoreError, readObject } from '#lib/object-store';
 import { REASON } from '#lib/resources';
-import type { ExportColumn, ExportFile, ExportResource } from '#lib/trace-store';
+import { type ExportColumn, type ExportFile, type ExportResource, tableColumns } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
-import { fieldIds, isWanted } from './write-part.js';
+import { isWanted } from './write-part.js';
 
-const TYPE: Readonly<Record<ParquetColumn['type'], IcebergType>> = {
-  uuid: 'string',
-  text: 'string',
-  'uuid-list-as-text': 'string',
-  'text-list-as-text': 'string',
-  timestamp: 'timestamptz',
-  bool: 'boolean',
-  int64: 'long',
-  decimal: 'decimal(18, 10)',
-  double: 'double',
-  'uuid-list': 'list',
-  'text-list': 'list',
-};
+/** Limit of metadata and of a list of manifests. */
+const MAX_READ_BYTES = 64 * 1_048_576;
 
 /** Tools for writing the metadata of tables. */
 export interface TableTools {
@@ -89,7 +74,11 @@ export async function addToTable(
     const path = urlOf(bucket, manifestKey);
     const written = { path, length: manifest.length, snapshotId, sequenceNumber, files: added };
     const listKey = `${place.folder}/metadata/snap-${version}-${exportId}.avro`;
-    await tools.store.put(bucket, listKey, renderManifestList(shape, written, former.list));
+    await tools.store.put(
+      bucket,
+      listKey,
+      renderManifestList(shape, { snapshotId, sequenceNumber, manifests: [written], former: former.list }),
+    );
     const sum = (number: (file: DataFile) => number): number =>
       added.reduce((all, file) => all + number(file), 0);
     const metadata = renderTableMetadata(
@@ -159,14 +148,8 @@ async function readTable(place: Place, store: ObjectStore, least = 0): Promise<R
   return { version: found.version, metadata, list };
 }
 
-async function readBytes(store: ObjectStore, bucket: string, key: string): Promise<Buffer | undefined> {
-  try {
-    return await buffer(await store.get(bucket, key));
-  } catch (error) {
-    if (error instanceof ObjectStoreError && error.code === 'NoSuchKey') return undefined;
-    throw error;
-  }
-}
+const readBytes = (store: ObjectStore, bucket: string, key: string): Promise<Buffer | undefined> =>
+  readObject(store, bucket, key, MAX_READ_BYTES);
 
 async function readText(store: ObjectStore, bucket: string, key: string): Promise<string | undefined> {
   return (await readBytes(store, bucket, key))?.toString('utf8');
@@ -189,11 +172,8 @@ function shapeOf(
   id: string,
 ): TableShape {
   const wanted = resource === 'runs' ? spec.exportFields : undefined;
-  const columns = all.flatMap(({ name, nullable, fileType }): IcebergColumn[] => {
-    const ids = fieldIds(resource, name);
-    if (!ids || !isWanted(name, wanted)) return [];
-    return [{ name, type: TYPE[fileType[spec.formatVersion]], nullable, fieldId: ids.column }];
-  });
+  const written = all.filter(({ name }) => isWanted(name, wanted));
+  const columns = tableColumns(written, resource, spec.formatVersion);
   return {
     tableId: tableIdOf(id, resource),
     columns,

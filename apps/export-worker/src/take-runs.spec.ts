@@ -45,7 +45,7 @@ describe('a worker of several runs', () => {
     const uids = DAYS.map(() => randomUUID());
     const following = uids.slice(1).map((runUid, at) => {
       const { startTime, endTime } = stand.specOf(projectId, DAYS[at + 1] ?? '');
-      return { runUid, startTime, endTime };
+      return { runUid, own: { startTime, endTime } };
     });
     const begin = (env: Readonly<Record<string, string>> = {}): WorkerProcess =>
       stand.work(spec, uids[0] ?? '', 1, {
@@ -84,6 +84,29 @@ describe('a worker of several runs', () => {
     expect(said).toEqual(runs.uids);
   });
 
+  it('takes one of another export, under the fence of that', async () => {
+    const [runs, other] = [several(), several({ filter: 'eq(name, "run 0")' })];
+    const [, second = ''] = runs.uids;
+    const own = { ...windowOf(1), exportId: other.spec.exportId, filter: other.spec.filter };
+    const following = JSON.stringify([
+      { runUid: other.uids[1], exportUid: other.exportUid, own },
+      { runUid: second, own: windowOf(1) },
+    ]);
+    expect(await runs.begin({ AGENTPLANE_EXPORT_FOLLOWING: following }).ended).toBe(0);
+    expect(await states(runs)).toEqual(['completed 1 3', 'completed 1 2', undefined, undefined]);
+    expect(await states(other)).toEqual([undefined, 'completed 1 1', undefined, undefined]);
+    expect(await manifests(other)).toEqual([DAYS[1]]);
+    const later = several();
+    await stand.traces.exportProgress.cancelExport(other.exportUid);
+    const again = JSON.stringify([
+      { runUid: other.uids[2], exportUid: other.exportUid, own: { ...windowOf(2), exportId: own.exportId } },
+      { runUid: later.uids[1], own: windowOf(1) },
+    ]);
+    expect(await later.begin({ AGENTPLANE_EXPORT_FOLLOWING: again }).ended).toBe(0);
+    expect(await states(other)).toEqual([undefined, 'completed 1 1', undefined, undefined]);
+    expect(await states(later)).toEqual(['completed 1 3', 'completed 1 2', undefined, undefined]);
+  });
+
   it('passes over one that was cancelled, and one that another attempt has', async () => {
     const runs = several();
     const [, second = '', third = ''] = runs.uids;
@@ -92,6 +115,13 @@ describe('a worker of several runs', () => {
     expect(await runs.begin().ended).toBe(0);
     expect(await states(runs)).toEqual(['completed 1 3', 'cancelled 0 0', 'running 1 0', 'completed 1 5']);
     expect(await manifests(runs)).toEqual([DAYS[0], DAYS[3]]);
+  });
+
+  it('passes over the first where that was cancelled', async () => {
+    const runs = several();
+    await stand.traces.exportProgress.cancel(runs.uids[0] ?? '');
+    expect(await runs.begin().ended).toBe(0);
+    expect(await states(runs)).toEqual(['cancelled 0 0', 'completed 1 2', 'completed 1 0', 'completed 1 5']);
   });
 
   it('goes on with the next where one is cancelled while it is in work', async () => {
@@ -128,7 +158,7 @@ describe('a worker of several runs', () => {
     const [, second = '', third = '', fourth = ''] = runs.uids;
     const next = { ...runs.spec, ...windowOf(1) };
     expect(await stand.work(next, second, 2).ended).toBe(0);
-    const rest = [{ runUid: fourth, ...windowOf(3) }];
+    const rest = [{ runUid: fourth, own: windowOf(3) }];
     const env = { AGENTPLANE_EXPORT_FOLLOWING: JSON.stringify(rest) };
     expect(await stand.work({ ...runs.spec, ...windowOf(2) }, third, 1, env).ended).toBe(0);
     expect(await states(runs)).toEqual(['completed 1 3', 'completed 2 2', 'completed 1 0', 'completed 1 5']);

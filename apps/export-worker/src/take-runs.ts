@@ -21,26 +21,29 @@ interface AttemptEnd {
   readonly exitCode: number;
   /** Another attempt is in force, or the run was cancelled. */
   readonly isStale: boolean;
+  /** The run was cancelled: no attempt of it can be in force. */
+  readonly isCancelled: boolean;
 }
 
 /**
  * Runs the attempt that the Job is named after and then, as long as each is completed, those that follow.
  * Each is claimed when it is begun, so that the unclaimed ones wait as if they had never been taken. A
- * failure ends the process, and its exit code stands for the run in work. A following run that was cancelled,
- * or belongs to another worker meanwhile, is skipped.
+ * failure ends the process, and its exit code stands for the run in work. A run that was cancelled, and a following one that
+ * belongs to another worker meanwhile, is skipped.
  * @returns the exit code
  */
 export async function takeRuns(config: WorkerConfig, tools: WorkerTools): Promise<number> {
   const startedMs = tools.clock.monotonicMs();
   const first = await takeRun(config, tools);
-  if (first.exitCode !== EXIT_CODE.done) return first.exitCode;
+  const isPassedOver = first.isCancelled && config.following.length > 0;
+  if (first.exitCode !== EXIT_CODE.done && !isPassedOver) return first.exitCode;
   for (const following of config.following) {
     if (tools.signal.aborted) return EXIT_CODE.retry;
     if (tools.clock.monotonicMs() - startedMs >= config.takeForMs) break;
-    const { runUid } = following;
+    const { runUid, exportUid = config.exportUid } = following;
     const spec = specOfFollowing(config.spec, following);
-    const { exitCode, isStale } = await takeRun({ ...config, runUid, attempt: 1, spec }, tools);
-    if (exitCode !== EXIT_CODE.done && !isStale) return exitCode;
+    const next = await takeRun({ ...config, runUid, exportUid, attempt: 1, spec }, tools);
+    if (next.exitCode !== EXIT_CODE.done && !next.isStale && !next.isCancelled) return next.exitCode;
   }
   return EXIT_CODE.done;
 }
@@ -58,7 +61,7 @@ async function takeRun(config: WorkerConfig, tools: WorkerTools): Promise<Attemp
       const parent = parseTraceParent(config.traceParent);
       const attemptTools = { traceStore, store, journal, log, signal };
       await withSpan('export attempt', { attempt }, () => runAttempt(task, attemptTools), parent);
-      return { exitCode: EXIT_CODE.done, isStale: false };
+      return { exitCode: EXIT_CODE.done, isStale: false, isCancelled: false };
     } finally {
       store.close();
     }
@@ -67,7 +70,9 @@ async function takeRun(config: WorkerConfig, tools: WorkerTools): Promise<Attemp
     const { exitCode, message } = outcomeOf(failure, attempt, record);
     log.error({ exitCode, error: errorText(failure) }, 'attempt failed');
     if (message !== undefined) await recordFailure(config, traceStore, journal, message, log);
-    return { exitCode, isStale: failure instanceof StaleAttemptError };
+    // a request that was under way at the cancellation fails with an error of its own
+    const isCancelled = record?.state === 'cancelled';
+    return { exitCode, isStale: failure instanceof StaleAttemptError, isCancelled };
   } finally {
     await journal.stop();
   }

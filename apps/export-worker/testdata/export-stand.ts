@@ -10,8 +10,10 @@ import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { WorkerProcess } from './worker-process.js';
 
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+/** Keys of its store, which foreign stores take too. */
+export const STAND_KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 const BUCKET = 'exports';
+const LAKE_BUCKET = 'lake';
 const PREFIX = 'x';
 const log = createLogger('test', 'silent');
 
@@ -43,21 +45,26 @@ export class ExportStand {
 
   /** @param uri of an empty database */
   static async start(uri: string): Promise<ExportStand> {
-    const traces = openTraceStore({ uri, poolSize: 3, log, clock: systemClock });
-    await traces.migrate();
     const folder = await mkdtemp(join(tmpdir(), 'export-stand-'));
-    const stand = new ExportStand(uri, traces, folder);
-    stand.#server = await startObjectStore({
+    const faults: { of?: ExportStand } = {};
+    const server = await startObjectStore({
       folder,
       host: '127.0.0.1',
       port: 0,
       log,
-      buckets: [BUCKET],
-      ...KEYS,
-      fault: (target) => stand.fault?.(target),
+      buckets: [BUCKET, LAKE_BUCKET],
+      ...STAND_KEYS,
+      fault: (target) => faults.of?.fault?.(target),
     });
-    const { endpoint } = stand.#server;
-    stand.#store = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...KEYS });
+    const open = () =>
+      openObjectStore({ endpoint: server.endpoint, allowPrivateEndpoints: true, ...STAND_KEYS });
+    const lake = { store: open(), bucket: LAKE_BUCKET, prefix: 'days', quietHours: 0 };
+    const traces = openTraceStore({ uri, poolSize: 3, log, clock: systemClock, lake });
+    await traces.migrate();
+    const stand = new ExportStand(uri, traces, folder);
+    faults.of = stand;
+    stand.#server = server;
+    stand.#store = open();
     return stand;
   }
 
@@ -97,6 +104,25 @@ export class ExportStand {
     return (await this.traces.projects.ensure(this.tenantId, project)).id;
   }
 
+  /** Seals all days that have ended. @returns rows that are sealed */
+  async seal(): Promise<number> {
+    const { lake } = this.traces;
+    const { signal } = new AbortController();
+    // the second look finds that nothing has changed since the first
+    for (let look = 0; look < 2; look++) await lake?.look();
+    let rows = 0;
+    for (;;) {
+      const day = await lake?.sealNext({ signal });
+      if (!day) return rows;
+      rows += day.rows;
+    }
+  }
+
+  /** The folder with the files of sealed days. */
+  get lakeFolder(): string {
+    return join(this.folder, LAKE_BUCKET);
+  }
+
   /** Of one day. */
   specOf(projectId: string, day: string, change: Partial<BulkExportRunSpec> = {}): BulkExportRunSpec {
     const config = {
@@ -132,9 +158,15 @@ export class ExportStand {
       AGENTPLANE_EXPORT_RUN_UID: runUid,
       AGENTPLANE_EXPORT_ATTEMPT: String(attempt),
       AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec),
-      AGENTPLANE_STORE_ACCESS_KEY_ID: KEYS.accessKeyId,
-      AGENTPLANE_STORE_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+      AGENTPLANE_STORE_ACCESS_KEY_ID: STAND_KEYS.accessKeyId,
+      AGENTPLANE_STORE_SECRET_ACCESS_KEY: STAND_KEYS.secretAccessKey,
       AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+      AGENTPLANE_LAKE: 'read',
+      AGENTPLANE_LAKE_PREFIX: 'days',
+      AGENTPLANE_ATTACHMENT_BUCKET: LAKE_BUCKET,
+      AGENTPLANE_ATTACHMENT_ENDPOINT: this.endpoint,
+      AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID: STAND_KEYS.accessKeyId,
+      AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY: STAND_KEYS.secretAccessKey,
       ...env,
     });
     this.#workers.push(worker);

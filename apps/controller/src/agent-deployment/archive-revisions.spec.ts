@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { isNotFound, KubeClient, loadKubeConnection } from '#lib/kube';
+import { isNotFound, type KubeClient } from '#lib/kube';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -18,7 +18,7 @@ import {
 } from '#lib/resources';
 import { controllerReference } from '#lib/reconcile';
 import { createLogger } from '#lib/telemetry';
-import { testEmbeddedKube, testPostgres } from '#lib/testing';
+import { testEmbeddedKube, testPostgres, testKubeClient } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { archiveRevisions, type DeploymentTools, finalizeDeployment } from './deployment-reconciler.js';
@@ -32,12 +32,10 @@ const log = createLogger('test', 'silent');
 describe('archiveRevisions', () => {
   const postgres = testPostgres();
   const server = testEmbeddedKube();
-  let client: KubeClient;
+  const client = testKubeClient(server);
   let store: TraceStore;
 
   beforeAll(async () => {
-    const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
-    client = new KubeClient(connection, { fieldManager: 'test' });
     for (const plural of ['agentdeployments', 'agentrevisions']) {
       const text = readFileSync(join(process.cwd(), `crds/agentplane.dev_${plural}.yaml`), 'utf8');
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(text));
@@ -49,7 +47,6 @@ describe('archiveRevisions', () => {
   });
   afterAll(async () => {
     await store?.close();
-    await client?.close();
   });
 
   const events: string[] = [];

@@ -120,20 +120,16 @@ export interface DatabaseServersOptions {
  * deployment has a server.
  */
 export class DatabaseServers {
-  readonly #options: DatabaseServersOptions;
-
-  constructor(options: DatabaseServersOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: DatabaseServersOptions) {}
 
   /** True when deployments may have a server of their own. */
   get isOffered(): boolean {
-    return this.#options.server !== undefined;
+    return this.options.server !== undefined;
   }
 
   /** The server of the deployment; undefined when it has none. Reads only. */
   async find(deployment: AgentDeployment): Promise<KnownServer | undefined> {
-    const { client, server } = this.#options;
+    const { client, server } = this.options;
     const secret = await client.find(SECRETS, keyOfServer(deployment));
     if (!secret || !isOwnedBy(secret, deployment)) return undefined;
     const password = secretValue(secret, SERVER_PASSWORD_KEY);
@@ -152,7 +148,7 @@ export class DatabaseServers {
    *   part of it
    */
   async ensure(deployment: AgentDeployment, isWanted: boolean): Promise<string | undefined> {
-    const { client, server } = this.#options;
+    const { client, server } = this.options;
     const key = keyOfServer(deployment);
     const found = await client.find(SECRETS, key);
     const existing = found && requireOwned(found, deployment);
@@ -182,7 +178,7 @@ export class DatabaseServers {
    * @throws WaitingError until the volume is gone: the next deployment of the name must not find it
    */
   async release(deployment: AgentDeployment): Promise<void> {
-    const { client } = this.#options;
+    const { client } = this.options;
     const key = keyOfServer(deployment);
     const secret = await client.find(SECRETS, key);
     if (!secret || !isOwnedBy(secret, deployment)) return;
@@ -199,7 +195,7 @@ export class DatabaseServers {
   }
 
   async #applyServer(deployment: AgentDeployment, server: DatabaseServerSettings): Promise<void> {
-    const { client, settings } = this.#options;
+    const { client, settings } = this.options;
     const key = keyOfServer(deployment);
     if (server.controllerNamespace === undefined) await this.#delete(deployment, NETWORK_POLICIES, key);
     else
@@ -228,7 +224,7 @@ export class DatabaseServers {
 
   /** A volume whose password is lost is no reason to begin anew, on another server and without what is in it. */
   async #refuseLostPassword(deployment: AgentDeployment): Promise<void> {
-    const { client, server } = this.#options;
+    const { client, server } = this.options;
     if (!server) return;
     const key = keyOfServer(deployment);
     const claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key);
@@ -245,7 +241,7 @@ export class DatabaseServers {
   ): Promise<void> {
     const owner = { kind: 'reference', ref: RESOURCES.AgentDeployment, object: deployment } as const;
     try {
-      await applyManaged<T>(this.#options.client, owner, child);
+      await applyManaged<T>(this.options.client, owner, child);
     } catch (error) {
       if (!isInvalid(error) && !isForbidden(error)) throw error;
       throw new TerminalError(
@@ -257,14 +253,14 @@ export class DatabaseServers {
   }
 
   async #delete(deployment: AgentDeployment, ref: ResourceRef, key: ObjectKey): Promise<void> {
-    const { client } = this.#options;
+    const { client } = this.options;
     const found = await client.find(ref, key);
     const { uid } = found?.metadata ?? {};
     if (found && uid !== undefined && isOwnedBy(found, deployment)) await client.delete(ref, key, { uid });
   }
 
   #uriOf(deployment: AgentDeployment, password: string): string {
-    return (this.#options.uriOf ?? databaseServerUri)(deployment, password);
+    return (this.options.uriOf ?? databaseServerUri)(deployment, password);
   }
 }
 

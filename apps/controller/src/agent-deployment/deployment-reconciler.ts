@@ -1,3 +1,4 @@
+import { unless } from '#lib/errors';
 import {
   addFinalizer,
   applyManaged,
@@ -138,12 +139,9 @@ async function storeVariables(
   const key = { namespace: revision.metadata.namespace ?? '', name: desired.metadata.name };
   const existing = await client.find(SECRETS, key);
   if (existing && requireOwned(existing, revision)) return;
-  try {
-    const owner = { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision } as const;
-    await applyManaged(client, owner, { ref: SECRETS, desired, existing: undefined });
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
+  const owner = { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision } as const;
+  const managed = { ref: SECRETS, desired, existing: undefined };
+  await applyManaged(client, owner, managed).catch(unless(isAlreadyExists));
 }
 
 /** Reports on the revision that its variables are stored: what comes next waits for that. */
@@ -193,32 +191,31 @@ const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
  * get → gone → deleting → finalizer → id → observe → decide (suspended included) → act → report. One action in a pass.
  */
 export class DeploymentReconciler {
-  readonly #caches: DeploymentCaches;
-  readonly #tools: DeploymentTools;
   readonly #status: StatusWriter;
   readonly #revisionStatus: StatusWriter;
 
-  constructor(caches: DeploymentCaches, tools: DeploymentTools) {
-    this.#caches = caches;
-    this.#tools = tools;
+  constructor(
+    private readonly caches: DeploymentCaches,
+    private readonly tools: DeploymentTools,
+  ) {
     this.#status = new StatusWriter(tools.client, { conditionTypes: CONDITIONS });
     this.#revisionStatus = new StatusWriter(tools.client, { conditionTypes: [CONDITION.variablesReady] });
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { client } = this.#tools;
-    const found = this.#caches.deployments.find(key);
+    const { client } = this.tools;
+    const found = this.caches.deployments.find(key);
     if (!found) return done();
     const step = finalizerStep(found, FINALIZER.deployment);
     if (step === 'gone') return done();
     if (step === 'finalize') {
-      const workspace = workspaceOf(this.#caches.workspaces, found.metadata.namespace);
-      const id = ownId(found, this.#caches.deployments.list());
-      return await finalizeDeployment(this.#tools, found, { id, workspace });
+      const workspace = workspaceOf(this.caches.workspaces, found.metadata.namespace);
+      const id = ownId(found, this.caches.deployments.list());
+      return await finalizeDeployment(this.tools, found, { id, workspace });
     }
     const held = await addFinalizer(client, RESOURCES.AgentDeployment, found, FINALIZER.deployment);
-    const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.#caches.deployments);
-    const world = await observeDeployment(this.#tools, this.#caches, deployment);
+    const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.caches.deployments);
+    const world = await observeDeployment(this.tools, this.caches, deployment);
     const decision = decideDeployment(world);
     let outcome: Outcome;
     try {
@@ -231,13 +228,11 @@ export class DeploymentReconciler {
       throw error;
     }
     const retryMs = outcome.kind === 'done' ? outcome.retryMs : undefined;
-    return retryMs === undefined
-      ? resultOf(decision, this.#caches.deployments.list().length)
-      : after(retryMs);
+    return retryMs === undefined ? resultOf(decision, this.caches.deployments.list().length) : after(retryMs);
   }
 
   async #act({ deployment, defaults }: DeploymentWorld, decision: DeploymentDecision): Promise<Outcome> {
-    const { client, provisioning, events, clock } = this.#tools;
+    const { client, provisioning, events, clock } = this.tools;
     switch (decision.kind) {
       case 'ensure-project':
         return { kind: 'done', projectId: await provisioning.ensureProject(deployment, decision.tenantId) };
@@ -246,7 +241,7 @@ export class DeploymentReconciler {
         await provisioning.ensureDatabase(deployment, decision.tenantId, decision.mayHaveServer);
         break;
       case 'mark-pods':
-        await this.#caches.deployments.seen(await provisioning.markPods(deployment, decision.mark));
+        await this.caches.deployments.seen(await provisioning.markPods(deployment, decision.mark));
         events.record(RESOURCES.AgentDeployment, deployment, {
           type: 'Normal',
           reason: EVENT.databaseAddressChanged,
@@ -255,7 +250,7 @@ export class DeploymentReconciler {
         break;
       case 'make-revision': {
         const made = await makeRevision(client, deployment, decision, defaults);
-        await this.#caches.revisions.seen(made);
+        await this.caches.revisions.seen(made);
         const message = `created revision ${made.metadata.name}`;
         events.record(RESOURCES.AgentDeployment, deployment, {
           type: 'Normal',
@@ -267,7 +262,7 @@ export class DeploymentReconciler {
       case 'store-variables': {
         const { revision, variables } = decision;
         await storeVariables(client, deployment, revision, variables);
-        await this.#caches.revisions.seen(await reportVariables(this.#revisionStatus, revision, clock.now()));
+        await this.caches.revisions.seen(await reportVariables(this.#revisionStatus, revision, clock.now()));
         break;
       }
       case 'reject-request': {
@@ -276,7 +271,7 @@ export class DeploymentReconciler {
         break;
       }
       case 'archive-revisions':
-        return await archiveRevisions(this.#tools, deployment, decision);
+        return await archiveRevisions(this.tools, deployment, decision);
       case 'settled': {
         const { login } = decision;
         if (login) await provisioning.ensureDatabase(deployment, login.tenantId, login.mayHaveServer);
@@ -291,11 +286,11 @@ export class DeploymentReconciler {
   }
 
   async #report(world: DeploymentWorld, decision: DeploymentDecision, outcome: Outcome): Promise<void> {
-    const status = summarizeDeployment(world, decision, outcome, this.#tools.clock.now());
+    const status = summarizeDeployment(world, decision, outcome, this.tools.clock.now());
     this.#warnOfIgnored(world.deployment, status);
     this.#warnOfRefusal(world.deployment, decision);
     const written = await this.#status.apply(RESOURCES.AgentDeployment, world.deployment, status, OWNED);
-    await this.#caches.deployments.seen(written);
+    await this.caches.deployments.seen(written);
   }
 
   /** Once for each set of fields, before the status has it. */
@@ -305,7 +300,7 @@ export class DeploymentReconciler {
     );
     if (now === undefined || now === before) return;
     const reason = EVENT.fieldsIgnored;
-    this.#tools.events.record(RESOURCES.AgentDeployment, deployment, {
+    this.tools.events.record(RESOURCES.AgentDeployment, deployment, {
       type: 'Warning',
       reason,
       message: now,
@@ -318,7 +313,7 @@ export class DeploymentReconciler {
     const { type, reason, message } = decision.refusal;
     const before = findCondition(deployment.status?.conditions, type);
     if (before?.reason === reason && before.message === message) return;
-    this.#tools.events.record(RESOURCES.AgentDeployment, deployment, { type: 'Warning', reason, message });
+    this.tools.events.record(RESOURCES.AgentDeployment, deployment, { type: 'Warning', reason, message });
   }
 }
 

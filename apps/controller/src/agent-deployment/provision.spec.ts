@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { deploymentDatabases } from '#lib/deployment-database';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { ANNOTATION, NAMESPACES, type Secret, SECRETS } from '#lib/resources';
-import { FakeClock, testEmbeddedKube, testPostgres } from '#lib/testing';
+import { FakeClock, testEmbeddedKube, testPostgres, testKubeClient } from '#lib/testing';
 import { DeploymentProvisioning } from './provision.js';
 import { secretValue } from './require-owned.js';
 import { deployment } from './testdata/sample-world.js';
@@ -14,16 +13,12 @@ const DEPLOYMENT = deployment({}, { uid: randomUUID(), annotations: { [ANNOTATIO
 describe('DeploymentProvisioning', () => {
   const postgres = testPostgres();
   const server = testEmbeddedKube();
+  const client = testKubeClient(server);
   const clock = new FakeClock();
-  let client: KubeClient;
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     await client.create(NAMESPACES, { metadata: { name: 'ws-x' } });
   });
-  afterAll(() => client?.close());
 
   /** The controller as it is started with these certificates. */
   const started = (trustedCa?: string, passwordDays = 0): DeploymentProvisioning => {

@@ -98,23 +98,21 @@ export interface KnownDatabase {
 
 /** Tracing project, platform key and database of a deployment. Every step may be repeated. */
 export class DeploymentProvisioning {
-  readonly #client: KubeClient;
-  readonly #stores: ProvisioningStores;
   readonly #serverTurns = new ServerTurns();
 
-  constructor(client: KubeClient, stores: ProvisioningStores) {
-    this.#client = client;
-    this.#stores = stores;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly stores: ProvisioningStores,
+  ) {}
 
   /** The id of the tracing project of the deployment's name. */
   async ensureProject(deployment: AgentDeployment, tenantId: string): Promise<string> {
-    return (await this.#stores.projects.ensure(tenantId, wireName(deployment))).id;
+    return (await this.stores.projects.ensure(tenantId, wireName(deployment))).id;
   }
 
   /** The id of that project; undefined when it was deleted. */
   async findProject(deployment: AgentDeployment, tenantId: string): Promise<string | undefined> {
-    return (await this.#stores.projects.find(tenantId, { name: wireName(deployment) }))?.id;
+    return (await this.stores.projects.find(tenantId, { name: wireName(deployment) }))?.id;
   }
 
   /** The deployment's own key, minted once into its Secret. */
@@ -123,8 +121,8 @@ export class DeploymentProvisioning {
     const existing = await this.#findOwn(deployment, platformSecretName(name));
     if (secretValue(existing, PLATFORM_KEY) !== undefined) return;
     // a key that was minted before its Secret could be written is lost, and must not stay valid
-    await this.#stores.apiKeys.revokeOfDeployment(tenantId, name);
-    const { key } = await this.#stores.apiKeys.mint(tenantId, {
+    await this.stores.apiKeys.revokeOfDeployment(tenantId, name);
+    const { key } = await this.stores.apiKeys.mint(tenantId, {
       name: `deployment ${wireName(deployment)}`,
       scope: 'deployment',
       deployment: name,
@@ -136,15 +134,15 @@ export class DeploymentProvisioning {
   /** Reads the Secret of the database; undefined without one. */
   async findDatabase(deployment: AgentDeployment): Promise<KnownDatabase | undefined> {
     const { name, namespace = '' } = deployment.metadata;
-    const secret = await this.#client.find(SECRETS, { namespace, name: databaseSecretName(name) });
+    const secret = await this.client.find(SECRETS, { namespace, name: databaseSecretName(name) });
     const uri = secret && isOwnedBy(secret, deployment) ? secretValue(secret, DATABASE_KEY) : undefined;
     if (uri === undefined) return undefined;
     const login = { name: databaseName(idOf(deployment) ?? ''), password: passwordOf(uri) ?? '' };
-    const isShared = uri === databaseUri({ ...login, adminUri: this.#stores.adminUri });
+    const isShared = uri === databaseUri({ ...login, adminUri: this.stores.adminUri });
     // a URI of the shared server is looked at no further: most deployments have one
-    const own = isShared ? undefined : await this.#stores.servers.find(deployment);
+    const own = isShared ? undefined : await this.stores.servers.find(deployment);
     const mark = secret?.metadata.annotations?.[ANNOTATION.database];
-    const { trustedCa } = this.#stores;
+    const { trustedCa } = this.stores;
     return {
       server: own ? 'own' : 'shared',
       isCurrent:
@@ -163,12 +161,12 @@ export class DeploymentProvisioning {
 
   /** True when deployments may have a server of their own. */
   get offersServers(): boolean {
-    return this.#stores.servers.isOffered;
+    return this.stores.servers.isOffered;
   }
 
   /** True when pods of this cluster are processes of one machine. */
   get runsProcesses(): boolean {
-    return this.#stores.runsProcesses;
+    return this.stores.runsProcesses;
   }
 
   /**
@@ -186,10 +184,10 @@ export class DeploymentProvisioning {
     const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
     // data on the shared server stays there: nothing moves it
     const wantsServer = mayHaveServer && before === undefined && wantsDatabaseServer(deployment);
-    const own = await this.#stores.servers.ensure(deployment, wantsServer);
+    const own = await this.stores.servers.ensure(deployment, wantsServer);
     const ensure = () =>
-      this.#stores.databases.ensure({
-        adminUri: own ?? this.#stores.adminUri,
+      this.stores.databases.ensure({
+        adminUri: own ?? this.stores.adminUri,
         isShared: own === undefined,
         name: databaseName(idOf(deployment) ?? ''),
         workspace: tenantId,
@@ -199,7 +197,7 @@ export class DeploymentProvisioning {
     const { uri, connections } = await (own === undefined ? ensure() : this.#serverTurns.take(ensure));
     const wasMade =
       before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
-    const { trustedCa } = this.#stores;
+    const { trustedCa } = this.stores;
     const isReplaced = wasMade && (before !== uri || secretValue(existing, CA_KEY) !== trustedCa);
     const former = existing?.metadata.annotations?.[ANNOTATION.database];
     const isUnmarked = former === undefined && trustedCa !== undefined;
@@ -209,7 +207,7 @@ export class DeploymentProvisioning {
       mark,
       connections: connections < maxConnections ? connections : undefined,
       passwordAt: isOld
-        ? this.#stores.clock.now().toISOString()
+        ? this.stores.clock.now().toISOString()
         : existing?.metadata.annotations?.[ANNOTATION.passwordAt],
     };
     await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, notes), existing);
@@ -219,7 +217,7 @@ export class DeploymentProvisioning {
   async markPods(deployment: AgentDeployment, mark: string): Promise<AgentDeployment> {
     const key = keyOf(deployment);
     const annotations = { [ANNOTATION.database]: mark };
-    return await this.#client.merge(RESOURCES.AgentDeployment, key, { metadata: { annotations } });
+    return await this.client.merge(RESOURCES.AgentDeployment, key, { metadata: { annotations } });
   }
 
   /**
@@ -229,21 +227,21 @@ export class DeploymentProvisioning {
    */
   async release(deployment: AgentDeployment, id: string, tenantId: string | undefined): Promise<void> {
     const { name, namespace = '' } = deployment.metadata;
-    const { databases, servers, apiKeys, adminUri } = this.#stores;
+    const { databases, servers, apiKeys, adminUri } = this.stores;
     await servers.release(deployment);
     await databases.drop({ adminUri, name: databaseName(id) });
     if (tenantId !== undefined) await apiKeys.revokeOfDeployment(tenantId, name);
     for (const secretName of [platformSecretName(name), databaseSecretName(name)]) {
       const key = { namespace, name: secretName };
-      const secret = await this.#client.find(SECRETS, key);
+      const secret = await this.client.find(SECRETS, key);
       const { uid } = secret?.metadata ?? {};
       if (secret && uid !== undefined && isOwnedBy(secret, deployment))
-        await this.#client.delete(SECRETS, key, { uid });
+        await this.client.delete(SECRETS, key, { uid });
     }
   }
 
   #isPasswordOld(secret: Secret | undefined): boolean {
-    const { passwordDays, clock } = this.#stores;
+    const { passwordDays, clock } = this.stores;
     const { annotations, creationTimestamp = '' } = secret?.metadata ?? {};
     const sinceMs = Date.parse(annotations?.[ANNOTATION.passwordAt] ?? creationTimestamp);
     return passwordDays > 0 && clock.now().getTime() - sinceMs > passwordDays * DAY_MS;
@@ -251,7 +249,7 @@ export class DeploymentProvisioning {
 
   async #findOwn(deployment: AgentDeployment, name: string): Promise<Secret | undefined> {
     const key = { namespace: deployment.metadata.namespace ?? '', name };
-    const secret = await this.#client.find(SECRETS, key);
+    const secret = await this.client.find(SECRETS, key);
     return secret && requireOwned(secret, deployment);
   }
 
@@ -261,7 +259,7 @@ export class DeploymentProvisioning {
     existing: Secret | undefined,
   ): Promise<void> {
     await applyManaged(
-      this.#client,
+      this.client,
       { kind: 'reference', ref: RESOURCES.AgentDeployment, object: deployment },
       { ref: SECRETS, desired, existing },
     );

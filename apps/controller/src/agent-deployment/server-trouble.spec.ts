@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { EVENTS, NAMESPACES, type StatefulSet } from '#lib/resources';
-import { testEmbeddedKube } from '#lib/testing';
+import { testEmbeddedKube, testKubeClient } from '#lib/testing';
 import { serverTrouble } from './database-servers.js';
 
 describe('serverTrouble', () => {
   const server = testEmbeddedKube();
+  const client = testKubeClient(server);
   const key = { namespace: 'ws-a', name: 'agent-postgres' };
-  let client: KubeClient;
 
   beforeAll(async () => {
-    const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
-    client = new KubeClient(connection, { fieldManager: 'test' });
     await client.create(NAMESPACES, { metadata: { name: key.namespace } });
   });
-  afterAll(() => client.close());
 
   it('reads few events, and little of each: anybody of the namespace may write them', async () => {
     for (let at = 10; at < 40; at++)

@@ -30,6 +30,12 @@ describe('revisionCondition', () => {
     ['suspended', deployment({ suspend: true }), revision(1, 'Ready'), 'False/Suspended'],
     ['serving', deployment(), revision(1, 'Ready', 'Active'), 'True/Serving'],
     [
+      'serving at an address that is not known yet',
+      deployment(),
+      { ...revision(1), status: { conditions: revision(1, 'Ready', 'Active').status?.conditions ?? [] } },
+      'Unknown/Deploying',
+    ],
+    [
       'calls a revision that no listener took up unknown',
       deployment(),
       revision(1, 'Built'),
@@ -83,7 +89,7 @@ describe('revisionCondition of a listener that fell silent', () => {
 describe('summarizeDeployment', () => {
   it('names the newest and the serving revision, and the address that the listener reports', () => {
     const serving = revision(1, 'Active', 'Ready');
-    const revisions = [{ ...serving, status: { ...serving.status, url: 'http://a.ws-x.svc' } }, revision(2)];
+    const revisions = [serving, revision(2)];
     const status = summarizeDeployment(world({ revisions }), SETTLED, DONE, NOW);
     expect(status).toMatchObject({
       observedGeneration: 3,

@@ -96,6 +96,7 @@ export function summarizeDeployment(
     tracingProjectId: (outcome.kind === 'done' ? outcome.projectId : undefined) ?? status?.tracingProjectId,
     databaseConnections: world.database?.connections,
     replicas: active?.status?.replicas,
+    lastWake: active?.status?.lastWake,
     selector: active && podSelector(active),
     customHost: claimHost(world),
     // before a revision ever served there is nothing to call, whatever address it will have
@@ -169,15 +170,8 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
   const earlier = STAGES.slice(0, at).map((type) => ensured(type, world));
   const later: readonly string[] = STAGES.slice(at + 1);
   if (outcome.kind === 'failed') {
-    if (outcome.error instanceof TerminalError) {
-      const { reason, message } = outcome.error;
-      return {
-        found: [...earlier, { type: stage, status: 'False', reason, message }],
-        keeps: [...later, CONDITION.rolledBack],
-      };
-    }
-    // the error names an object that is known not to exist or not to be ready
-    if (outcome.error instanceof WaitingError) {
+    // a WaitingError names an object that is known not to exist or not to be ready
+    if (outcome.error instanceof TerminalError || outcome.error instanceof WaitingError) {
       const { reason, message } = outcome.error;
       return {
         found: [...earlier, { type: stage, status: 'False', reason, message }],
@@ -300,12 +294,16 @@ function knownCondition(deployment: AgentDeployment, latest: AgentRevision | und
   const awaited = awaitedSource(deployment.spec);
   if (!latest && awaited !== undefined)
     return { type, status: 'Unknown', reason: REASON.awaitingSource, message: awaited };
-  if (!latest) return { type, status: 'Unknown', reason: REASON.noRevision, message: 'no revision made yet' };
+  if (!latest)
+    return { type, status: 'Unknown', reason: REASON.noRevision, message: 'creating its first revision' };
   const failed = findCondition(latest.status?.conditions, CONDITION.failed);
   const { name } = latest.metadata;
   if (failed?.status === 'True')
     return { type, status: 'False', reason: failed.reason, message: `${name}: ${failed.message}` };
   const ready = findCondition(latest.status?.conditions, CONDITION.ready);
+  // clients that wait for Ready call the address next, and a node gives a new Service its port a moment later
+  if (ready?.status === 'True' && latest.status?.url === undefined)
+    return { type, status: 'Unknown', reason: REASON.deploying, message: `${name} waits for its address` };
   if (ready?.status === 'True')
     return {
       type,

@@ -121,13 +121,12 @@ export interface BuildTools {
  * under a field manager of its own, so that another builder can take its place; the listener begins once `Built` is True.
  */
 export class BuildReconciler {
-  readonly #revisions: Pick<Informer<AgentRevision>, 'find' | 'seen'>;
-  readonly #tools: BuildTools;
   readonly #status: StatusWriter;
 
-  constructor(revisions: Pick<Informer<AgentRevision>, 'find' | 'seen'>, tools: BuildTools) {
-    this.#revisions = revisions;
-    this.#tools = tools;
+  constructor(
+    private readonly revisions: Pick<Informer<AgentRevision>, 'find' | 'seen'>,
+    private readonly tools: BuildTools,
+  ) {
     this.#status = new StatusWriter(tools.client, {
       fieldManager: FIELD_MANAGER.builder,
       conditionTypes: [CONDITION.built],
@@ -135,21 +134,20 @@ export class BuildReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const revision = this.#revisions.find(key);
+    const revision = this.revisions.find(key);
     if (!revision || isDeleting(revision)) {
-      await this.#tools.gitBuilds.abandon(key);
+      await this.tools.gitBuilds.abandon(key);
       return done();
     }
     const { redeployOf } = revision.spec;
     // Most passes find the image known: they shall not read the index of the store.
     if (revision.status?.image !== undefined && !buildInput(revision)) return done();
-    const repeated =
-      redeployOf === undefined ? undefined : this.#revisions.find({ ...key, name: redeployOf });
-    const images = await this.#tools.readImages(key.namespace ?? '');
+    const repeated = redeployOf === undefined ? undefined : this.revisions.find({ ...key, name: redeployOf });
+    const images = await this.tools.readImages(key.namespace ?? '');
     const decision = decideBuild({ revision, repeated, images });
     // one that is built may have left a Job behind
     if (decision.kind === 'build' || (decision.kind === 'nothing' && revision.status?.build))
-      return await this.#tools.gitBuilds.reconcile(revision, repeated, (finding) =>
+      return await this.tools.gitBuilds.reconcile(revision, repeated, (finding) =>
         this.#write(revision, finding),
       );
     await this.#report(revision, decision, repeated);
@@ -176,7 +174,7 @@ export class BuildReconciler {
 
   /** An applied status owns what it names: what was found out earlier is named again. */
   async #write(given: AgentRevision, { draft, isPutBack = false, ...found }: BuildFinding): Promise<void> {
-    const revision = this.#revisions.find(keyOf(given)) ?? given;
+    const revision = this.revisions.find(keyOf(given)) ?? given;
     const { image, repoCommitSha, build, conditions } = revision.status ?? {};
     const { generation } = revision.metadata;
     const { status, reason, message } = draft;
@@ -193,9 +191,9 @@ export class BuildReconciler {
       ...(repoCommitSha === undefined ? {} : { repoCommitSha }),
       ...(build === undefined || isPutBack ? {} : { build }),
       ...found,
-      conditions: setCondition(before, condition, this.#tools.clock.now()),
+      conditions: setCondition(before, condition, this.tools.clock.now()),
     };
     const written = await this.#status.apply(RESOURCES.AgentRevision, revision, next, ['build']);
-    await this.#revisions.seen(written);
+    await this.revisions.seen(written);
   }
 }

@@ -106,7 +106,7 @@ describe('outcomeOf', () => {
 describe('settings of a store', () => {
   it('reads them from config and Secret', () => {
     const data = { access_key_id: 'QUtJQQ==', secret_access_key: 'c2Vr', session_token: '' };
-    expect(storeSettings({ ...CONFIG, region: 'r', endpointUrl: 'http://s' }, data)).toEqual({
+    expect(storeSettings({ ...CONFIG, region: 'r', endpointUrl: 'http://s' }, data, 'T')).toEqual({
       includeBucketInPrefix: true,
       endpoint: 'http://s',
       region: 'r',
@@ -115,7 +115,8 @@ describe('settings of a store', () => {
       written: {},
       allowEnvironmentCredentials: false,
     });
-    expect(storeSettings({ ...CONFIG, storageClass: 'COLD' }, undefined)).toEqual({
+    expect(storeSettings({ ...CONFIG, storageClass: 'COLD', awsRoleArn: 'arn' }, undefined, 'T')).toEqual({
+      role: { arn: 'arn', externalId: 't' },
       includeBucketInPrefix: true,
       written: { storageClass: 'COLD' },
       allowEnvironmentCredentials: true,
@@ -130,6 +131,7 @@ describe('settings of a store', () => {
       testedHash({ ...CONFIG, prefix: 'p' }, ground),
       testedHash({ ...CONFIG, serverSideEncryption: 'AES256' }, ground),
       testedHash({ ...CONFIG, storageClass: 'COLD' }, ground),
+      testedHash({ ...CONFIG, awsRoleArn: 'arn' }, ground),
       testedHash({ ...CONFIG, includeBucketInPrefix: false }, ground),
       testedHash(CONFIG, { ...ground, secret: { ...secret, resourceVersion: '2' } }),
       testedHash(CONFIG, { ...ground, secret: undefined }),

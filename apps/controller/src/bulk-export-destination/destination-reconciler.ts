@@ -116,23 +116,17 @@ const IN_USE_LOOK_MS = 60_000;
 
 /** Tests each destination by writing to it, whenever it or its credentials changed. */
 export class DestinationReconciler {
-  readonly #caches: DestinationCaches;
-  readonly #client: KubeClient;
-  readonly #clock: Clock;
   readonly #allowPrivateEndpoints: boolean;
   readonly #status: StatusWriter;
   /** Destinations to which an attempt failed since their last test. A restart forgets them; the next failure is soon. */
   readonly #suspects = new Set<string>();
 
   constructor(
-    caches: DestinationCaches,
-    client: KubeClient,
-    clock: Clock,
+    private readonly caches: DestinationCaches,
+    private readonly client: KubeClient,
+    private readonly clock: Clock,
     { allowPrivateEndpoints = false }: Pick<PlatformSettings, 'allowPrivateEndpoints'>,
   ) {
-    this.#caches = caches;
-    this.#client = client;
-    this.#clock = clock;
     this.#allowPrivateEndpoints = allowPrivateEndpoints;
     this.#status = new StatusWriter(client);
   }
@@ -143,16 +137,16 @@ export class DestinationReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const found = this.#caches.destinations.find(key);
+    const found = this.caches.destinations.find(key);
     if (!found || isDeleting(found)) {
       this.#suspects.delete(keyText(key));
       return found ? await this.#release(found) : done();
     }
     const ref = RESOURCES.BulkExportDestination;
-    const held = await addFinalizer(this.#client, ref, found, FINALIZER.destination);
-    const destination = await ensureId(this.#client, ref, held, this.#caches.destinations);
+    const held = await addFinalizer(this.client, ref, found, FINALIZER.destination);
+    const destination = await ensureId(this.client, ref, held, this.caches.destinations);
     const secret = await this.#findSecret(destination);
-    const workspace = workspaceOf(this.#caches.workspaces, key.namespace);
+    const workspace = workspaceOf(this.caches.workspaces, key.namespace);
     const ground: TestGround = {
       secret: secret?.metadata,
       allowPrivateEndpoints: this.#allowPrivateEndpoints,
@@ -164,10 +158,10 @@ export class DestinationReconciler {
     // one that is missing is waited for
     const lookMs =
       secret && untilLook !== undefined
-        ? pacedLook(untilLook, this.#caches.destinations.list().length)
+        ? pacedLook(untilLook, this.caches.destinations.list().length)
         : untilLook;
     const isSuspect = this.#suspects.has(keyText(key));
-    const waitMs = untilNextTest(destination, hash, this.#clock.now(), isSuspect);
+    const waitMs = untilNextTest(destination, hash, this.clock.now(), isSuspect);
     if (waitMs !== 0) {
       await this.#confirm(destination);
       return soonest(waitMs, lookMs);
@@ -184,14 +178,9 @@ export class DestinationReconciler {
     const { namespace = '' } = destination.metadata;
     const use = isDeletedByForce(destination)
       ? undefined
-      : destinationUse(destination, this.#caches.exports.list(namespace));
+      : destinationUse(destination, this.caches.exports.list(namespace));
     if (use === undefined) {
-      await removeFinalizer(
-        this.#client,
-        RESOURCES.BulkExportDestination,
-        destination,
-        FINALIZER.destination,
-      );
+      await removeFinalizer(this.client, RESOURCES.BulkExportDestination, destination, FINALIZER.destination);
       return done();
     }
     const { status } = destination;
@@ -209,7 +198,7 @@ export class DestinationReconciler {
     const { credentialsSecretRef } = spec;
     if (!credentialsSecretRef) return undefined;
     const namespace = metadata.namespace ?? '';
-    return await this.#client.find(SECRETS, { namespace, name: credentialsSecretRef.name });
+    return await this.client.find(SECRETS, { namespace, name: credentialsSecretRef.name });
   }
 
   async #test(
@@ -220,7 +209,7 @@ export class DestinationReconciler {
     const problem = prefixProblem(spec.config.prefix) ?? credentialsProblem(spec, secret, workspace);
     if (problem) return { condition: problem, testAgainMs: RETEST_REFUSED_MS };
     const { bucketName, prefix } = spec.config;
-    const settings = storeSettings(spec.config, secret?.data);
+    const settings = storeSettings(spec.config, secret?.data, workspace?.spec.tenantId ?? '');
     const allowPrivateEndpoints = this.#allowPrivateEndpoints;
     // one object, however often it is tested: it stays where deleting is not permitted
     const name = metadata.uid === undefined ? {} : { name: metadata.uid };
@@ -242,7 +231,7 @@ export class DestinationReconciler {
     hash: string,
     testedAt?: string,
   ): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.clock.now();
     const { generation } = destination.metadata;
     const status: BulkExportDestinationStatus = {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -263,7 +252,7 @@ export class DestinationReconciler {
       ),
     };
     const written = await this.#status.apply(RESOURCES.BulkExportDestination, destination, status);
-    await this.#caches.destinations.seen(written);
+    await this.caches.destinations.seen(written);
   }
 }
 

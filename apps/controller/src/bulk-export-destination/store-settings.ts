@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
+import { destinationSettings, keysOfSecret, type ObjectStoreSettings } from '#lib/object-store';
 import type { DestinationConfig, Secret, Workspace } from '#lib/resources';
 
 /** Keys that a destination's Secret must have. */
@@ -52,19 +52,12 @@ export type CredentialData = Readonly<Record<string, string>>;
 export function storeSettings(
   config: DestinationConfig,
   credentials: CredentialData | undefined,
+  tenantId: string,
 ): ObjectStoreSettings {
-  const value = (key: string): string | undefined => {
-    const encoded = credentials?.[key];
-    return encoded === undefined || encoded === ''
-      ? undefined
-      : Buffer.from(encoded, 'base64').toString('utf8');
-  };
-  return destinationSettings(config, {
-    accessKeyId: value('access_key_id'),
-    secretAccessKey: value('secret_access_key'),
-    sessionToken: value('session_token'),
-    allowEnvironmentCredentials: credentials === undefined,
-  });
+  const decoded = Object.entries(credentials ?? {}).flatMap(([key, encoded]): [string, string][] =>
+    encoded === '' ? [] : [[key, Buffer.from(encoded, 'base64').toString('utf8')]],
+  );
+  return destinationSettings(config, keysOfSecret(credentials && new Map(decoded), true), tenantId);
 }
 
 /** Inputs of a destination's test beside its own settings. */
@@ -81,7 +74,7 @@ export interface TestGround {
 export function testedHash(config: DestinationConfig, ground: TestGround): string {
   const { secret, allowPrivateEndpoints, allowEnvironmentCredentials, testRequest } = ground;
   const { bucketName, prefix, region, endpointUrl, includeBucketInPrefix } = config;
-  const { serverSideEncryption, kmsKeyId, storageClass, acl } = config;
+  const { serverSideEncryption, kmsKeyId, storageClass, acl, awsRoleArn } = config;
   const written = [serverSideEncryption, kmsKeyId, storageClass, acl];
   return createHash('sha256')
     .update(
@@ -96,6 +89,7 @@ export function testedHash(config: DestinationConfig, ground: TestGround): strin
         secret?.resourceVersion ?? '',
         ...(secret === undefined && allowEnvironmentCredentials ? ['environment'] : []),
         ...(written.some((value) => value !== undefined) ? [{ written }] : []),
+        ...(awsRoleArn === undefined ? [] : [{ awsRoleArn }]),
         ...(testRequest === undefined ? [] : [{ testRequest }]),
       ]),
     )

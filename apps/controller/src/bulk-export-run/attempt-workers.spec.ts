@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   ANNOTATION,
   type BulkExportRun,
@@ -12,7 +11,7 @@ import {
   SECRETS,
 } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { testEmbeddedKube, testPostgres } from '#lib/testing';
+import { testEmbeddedKube, testPostgres, testKubeClient } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { AttemptWorkers, type AttemptWorkersDependencies } from './attempt-workers.js';
@@ -49,8 +48,8 @@ describe('AttemptWorkers.start', () => {
 
 describe('AttemptWorkers.stop', () => {
   const server = testEmbeddedKube();
+  const client = testKubeClient(server);
   const postgres = testPostgres();
-  let client: KubeClient;
   let traces: TraceStore;
   /** One worker has these one after the other, and is at the second. */
   let first: NamedRun;
@@ -61,9 +60,6 @@ describe('AttemptWorkers.stop', () => {
   let workers: AttemptWorkers;
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     const { uri } = await postgres.freshDatabase();
     traces = openTraceStore({ uri, log: createLogger('test', 'silent'), clock: systemClock });
@@ -71,7 +67,6 @@ describe('AttemptWorkers.stop', () => {
   });
   afterAll(async () => {
     await traces.close();
-    await client.close();
   });
 
   beforeEach(async () => {
@@ -142,6 +137,23 @@ describe('AttemptWorkers.stop', () => {
     job = undefined;
     await stop(second);
     expect(await secrets()).toEqual([]);
+  });
+
+  it('leaves a worker alone that has runs of other exports, until they have ended', async () => {
+    const others = third as { spec: { exportName?: string }; status?: object };
+    others.spec.exportName = 'another';
+    await begins(second);
+    expect(await stop(second)).toBe(false);
+    expect(await secrets()).toEqual([exportJobName(first.uid, 1)]);
+    expect(
+      await client.find(JOBS, { namespace: NAMESPACE, name: exportJobName(first.uid, 1) }),
+    ).toBeDefined();
+    others.status = { conditions: [{ type: 'Completed', status: 'True' }] };
+    await stop(second);
+    expect(await secrets()).toEqual([exportJobName(second.uid, 1)]);
+    expect(
+      await client.find(JOBS, { namespace: NAMESPACE, name: exportJobName(first.uid, 1) }),
+    ).toBeUndefined();
   });
 
   it('takes no copy for a run that was completed meanwhile', async () => {

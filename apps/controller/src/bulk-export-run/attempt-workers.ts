@@ -14,12 +14,12 @@ import {
   PODS,
   RESOURCES,
   SECRETS,
-  type Workspace,
 } from '#lib/resources';
 import { currentTraceParent } from '#lib/telemetry';
 import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
 import { environmentProblem, secretProblem } from '../bulk-export-destination/store-settings.js';
-import { workspaceOf } from '../caches.js';
+import { isFinished } from '../bulk-export/export-phase.js';
+import { type Caches, workspaceOf } from '../caches.js';
 import { hasSucceeded, isJobFinished } from '../ended-jobs.js';
 
 const BY_FOLLOWING_RUN = 'following-run';
@@ -78,17 +78,17 @@ function isAtWork(job: Job): boolean {
   return !isDeleting(job) && !isJobFinished(job);
 }
 
-export interface AttemptWorkersDependencies {
+export interface AttemptWorkersDependencies extends Pick<Caches, 'workspaces' | 'runs'> {
   readonly client: Pick<KubeClient, 'create' | 'delete' | 'find' | 'list'>;
   readonly limits: Pick<ExportLimits, 'runTimeoutMs'>;
   readonly settings: PlatformSettings;
   readonly systemNamespace: string;
   /** Handed to workers in a Secret of the system namespace. */
   readonly databaseUri: string;
+  /** Keys of the lake's store, by variable, in the same Secret. */
+  readonly lakeKeys: Readonly<Record<string, string>>;
   readonly traceStore: Pick<TraceStore, 'exportProgress'>;
   readonly workerJobs: Pick<WorkerJobs, 'following'>;
-  readonly workspaces: Informer<Workspace>;
-  readonly runs: Informer<BulkExportRun>;
   /** Jobs of export runs in the system namespace. */
   readonly jobs: Informer<Job>;
 }
@@ -142,7 +142,7 @@ export class AttemptWorkers {
    * @param following runs that the worker takes one after the other afterwards
    */
   async start(run: BulkExportRun, number: number, following: readonly BulkExportRun[] = []): Promise<void> {
-    const { client, databaseUri, limits, settings, systemNamespace, traceStore } = this.#deps;
+    const { client, databaseUri, lakeKeys, limits, settings, systemNamespace, traceStore } = this.#deps;
     const attempt: ExportAttempt = {
       run,
       number,
@@ -155,7 +155,7 @@ export class AttemptWorkers {
     const { store, problem } = await this.#credentialsOf(run);
     // changed since the pass began: the next pass reports it
     if (problem !== undefined) return;
-    const credentials = { databaseUri, store, trustedCa: settings.trustedCa };
+    const credentials = { databaseUri, lakeKeys, store, trustedCa: settings.trustedCa };
     await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
     await ignoring(
       isAlreadyExists,
@@ -181,11 +181,25 @@ export class AttemptWorkers {
     record: ExportProgressRecord | undefined,
   ): Promise<boolean> {
     const shared = attempt <= 1 ? this.#deps.workerJobs.following(run) : undefined;
-    if (shared) await this.#shareOut(shared);
-    const keys = [this.#keyOf(uidOf(run), attempt), ...(shared ? [keyOf(shared)] : [])];
-    const isOver = await this.#stopJobs(keys);
-    await this.removeSecrets(run, record?.intent === undefined ? attempt : attempt - 1);
+    const own = this.#keyOf(uidOf(run), attempt);
+    // the fence takes the run from a worker that continues with others
+    const kept = [shared, this.#deps.jobs.find(own)].find((job) => job && this.#isNeeded(job, run));
+    if (shared && shared !== kept) await this.#shareOut(shared);
+    const keys = [own, ...(shared ? [keyOf(shared)] : [])];
+    const stopped = keys.filter(({ name }) => name !== kept?.metadata.name);
+    const isOver = (await this.#stopJobs(stopped)) && !kept;
+    const isSecretNeeded = record?.intent !== undefined || kept?.metadata.name === own.name;
+    await this.removeSecrets(run, isSecretNeeded ? attempt - 1 : attempt);
     return isOver;
+  }
+
+  /** True when the worker of a Job has runs of other exports before it, or at work. */
+  #isNeeded(job: Job, run: BulkExportRun): boolean {
+    if (!isAtWork(job)) return false;
+    const others = runsOfJob(job).map((key) => this.#deps.runs.find(key));
+    return others.some(
+      (one) => one && one.spec.exportName !== run.spec.exportName && !isFinished(one) && !isDeleting(one),
+    );
   }
 
   /**
@@ -216,6 +230,12 @@ export class AttemptWorkers {
     if (hasSucceeded(job))
       await ignoring(isNotFound, client.delete(JOBS, key, { propagation: 'Background' }));
     return true;
+  }
+
+  /** True when the worker that is named after a run has runs of other exports to take. */
+  isNeededByOthers(run: BulkExportRun): boolean {
+    const job = this.#deps.jobs.find(this.#keyOf(uidOf(run), 1));
+    return job !== undefined && this.#isNeeded(job, run);
   }
 
   /** Asks for the deletion of all Jobs of a run; answers how many there are still. */

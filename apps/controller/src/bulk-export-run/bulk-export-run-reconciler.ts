@@ -1,12 +1,5 @@
 import type { ExportLimits } from '#lib/export-plan';
-import {
-  addFinalizer,
-  type EventRecorder,
-  type Informer,
-  type KubeClient,
-  removeFinalizer,
-  StatusWriter,
-} from '#lib/kube';
+import { addFinalizer, type EventRecorder, type KubeClient, removeFinalizer, StatusWriter } from '#lib/kube';
 import { after, done, finalizerStep, isOwnedBy, type Result, wait } from '#lib/reconcile';
 import {
   type BulkExport,
@@ -17,12 +10,11 @@ import {
   type ObjectKey,
   REASON,
   RESOURCES,
-  type Workspace,
 } from '#lib/resources';
 import type { ExportProgressRecord, TraceStore } from '#lib/trace-store';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
-import { workspaceOf } from '../caches.js';
+import { type Caches, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from '../ended-jobs.js';
 import type { AttemptWorkers, WorkerJobs } from './attempt-workers.js';
@@ -58,7 +50,7 @@ export class OneAtATime {
   }
 }
 
-export interface BulkExportRunDependencies {
+export interface BulkExportRunDependencies extends Pick<Caches, 'workspaces' | 'exports' | 'runs'> {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly limits: ExportLimits;
@@ -67,9 +59,6 @@ export interface BulkExportRunDependencies {
   readonly workerJobs: Pick<WorkerJobs, 'following'>;
   readonly following: Pick<FollowingRuns, 'choose'>;
   readonly time: DatabaseTime;
-  readonly workspaces: Informer<Workspace>;
-  readonly exports: Informer<BulkExport>;
-  readonly runs: Informer<BulkExportRun>;
   readonly places: RunPlaces;
   readonly uploads: Pick<LeftUploads, 'begin'>;
 }
@@ -104,9 +93,7 @@ const COMPLETED_LOOK_MS = 200;
 export class BulkExportRunReconciler {
   readonly #deps: BulkExportRunDependencies;
   readonly #status: StatusWriter;
-  /**
-   * Locks by uid of the export: two of its runs that begin at one moment would take the same others along.
-   */
+  /** Locks by namespace: two runs of it that begin at one moment would take the same others along. */
   readonly #begins = new OneAtATime();
 
   constructor(deps: BulkExportRunDependencies) {
@@ -140,8 +127,8 @@ export class BulkExportRunReconciler {
     const { following, traceStore, workerJobs } = this.#deps;
     const { run, bulkExport } = world;
     if (!bulkExport) return after(0);
-    return await this.#begins.do(bulkExport.metadata.uid ?? '', async () => {
-      // others of the export may have begun while this one waited, and have taken it along
+    return await this.#begins.do(bulkExport.metadata.namespace ?? '', async () => {
+      // others may have begun while this one waited, and have taken it along
       const progress = await traceStore.exportProgress.find(run.metadata.uid ?? '');
       const job = workerJobs.following(run);
       const now = { ...world, ...this.#placeOf(run, bulkExport), job, progress };
@@ -298,10 +285,13 @@ export class BulkExportRunReconciler {
     places.leave(run);
     await traceStore.exportProgress.leave(uid);
     const record = await traceStore.exportProgress.find(uid);
+    const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
+    // the run is shut out: the worker continues with those of other exports
+    if (waitedMs < RELEASE_WITHIN_MS && workers.isNeededByOthers(run))
+      return wait(REASON.deleting, RELEASE_LOOK_MS);
     const left = await workers.removeJobs(run, 'Foreground');
     const following = workerJobs.following(run);
     const shared = following && !isJobFinished(following) ? following : undefined;
-    const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
     const stopsWithinMs = left > 0 ? RELEASE_WITHIN_MS : leavesWithinMs(shared, record);
     if (waitedMs < stopsWithinMs) return wait(REASON.deleting, RELEASE_LOOK_MS);
     if (record?.intent && waitedMs < RELEASE_WITHIN_MS) {

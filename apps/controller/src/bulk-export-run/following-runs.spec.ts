@@ -27,14 +27,25 @@ describe('FollowingRuns', () => {
   /** Days with many rows are those of `rows`. */
   function asked(
     runs: readonly BulkExportRun[],
-    { rows = {}, total = runs.length, most = 30, taken = '' }: Partial<Options> = {},
+    {
+      rows = {},
+      total = runs.length,
+      most = 30,
+      taken = '',
+      others = [],
+      suspended = '',
+    }: Partial<Options> = {},
   ) {
     const counted: string[] = [];
     const following = new FollowingRuns({
       most,
       createdWithinMs: 5_000,
       clock: { monotonicMs: () => nowMs },
-      runs: { ownedBy: () => [...runs] },
+      runs: { ownedBy: () => [...runs], list: () => [...runs, ...others] },
+      exports: {
+        find: ({ name }) =>
+          ({ metadata: { name, uid: name }, spec: { suspend: name === suspended } }) as BulkExport,
+      },
       workerJobs: { isTaken: ({ metadata }) => metadata.uid === taken },
       traceStore: {
         exportCounts: {
@@ -65,6 +76,8 @@ describe('FollowingRuns', () => {
     readonly total: number;
     readonly most: number;
     readonly taken: string;
+    readonly others: readonly BulkExportRun[];
+    readonly suspended: string;
   }
   const days = (count: number) => Array.from({ length: count }, (_, n) => aRun(n + 1));
 
@@ -104,20 +117,59 @@ describe('FollowingRuns', () => {
     expect((await incomplete()).chosen).toEqual(['x-2']);
   });
 
-  it('takes no run that has begun, that another worker has, or that differs in more than its day', async () => {
+  it('takes no run that has begun, that another worker has, or that has another destination', async () => {
     const runs = [
       aRun(1, { predecessorUid: 'a', lateOfUid: 'b' }),
       aRun(2, {}, 1),
       aRun(3),
-      aRun(4, { filter: 'eq(name, "x")' }),
+      aRun(4, { destination: { config: { bucketName: 'other' } } }),
       aRun(5, { predecessorUid: 'c' }),
     ];
     expect((await choose(runs, { taken: 'u3' })).chosen).toEqual(['x-5']);
   });
 
+  /** A run of another export, which waits for a place unless it is told otherwise. */
+  function anOther(name: string, number: number, spec: object = {}, reason = 'AwaitingPlace'): BulkExportRun {
+    const run = aRun(number, { exportName: name, ...spec });
+    return {
+      ...run,
+      metadata: { name: `${name}-${number}`, uid: `${name}${number}`, ownerReferences: [{ uid: name }] },
+      status: { attempt: 0, conditions: [{ type: 'Running', status: 'False', reason, message: reason }] },
+    } as unknown as BulkExportRun;
+  }
+
+  it('takes the next run of each other export that waits for a place, after its own', async () => {
+    const others = [anOther('b', 2), anOther('c', 4), anOther('b', 1), anOther('d', 1, {}, 'Queued')];
+    const { chosen, counted } = await choose(days(2), { others });
+    expect(chosen).toEqual(['x-2', 'b-1', 'c-4']);
+    expect(counted).toEqual(['1-1', '2-2', '1-1', '4-4']);
+  });
+
+  it('counts a window that several exports have once', async () => {
+    const others = ['b', 'c', 'd'].map((name) => anOther(name, 3));
+    const { chosen, counted } = await choose(days(1), { others, rows: { 3: 4_000 } });
+    expect(chosen).toEqual(['b-3', 'c-3']);
+    expect(counted).toEqual(['1-1', '3-3']);
+  });
+
+  it('takes no more than one variable of a process has room for', async () => {
+    const filter = 'ü'.repeat(8_000);
+    const others = Array.from({ length: 20 }, (_, n) => anOther(`b${n}`, 1, { filter }));
+    expect((await choose(days(1), { others })).chosen).toEqual(['b0-1', 'b1-1', 'b2-1', 'b3-1']);
+  });
+
+  it('takes no run of an export that is suspended, or writes elsewhere, and none before its own are made', async () => {
+    const elsewhere = { destination: { config: { bucketName: 'other' } } };
+    const others = [anOther('b', 1), anOther('c', 1, elsewhere)];
+    expect((await choose(days(1), { others, suspended: 'b' })).chosen).toEqual([]);
+    expect((await choose(days(2), { others, total: 9 })).chosen).toBe('later');
+    expect((await choose(days(4), { others, rows: { 3: 20_000 } })).chosen).toEqual(['x-2']);
+  });
+
   it('has a short form of a run that holds all of its own', () => {
     const [first, other] = [aRun(1, { predecessorUid: 'a' }), aRun(2, { lateOfUid: 'b' })];
-    expect(specOfFollowing(first.spec, followingRun(other))).toEqual(other.spec);
-    expect(specOfFollowing(other.spec, followingRun(first))).toEqual(first.spec);
+    expect(specOfFollowing(first.spec, followingRun(first, other))).toEqual(other.spec);
+    expect(specOfFollowing(other.spec, followingRun(other, first))).toEqual(first.spec);
+    expect(followingRun(first, aRun(1, { predecessorUid: 'a' })).own).toEqual({});
   });
 });

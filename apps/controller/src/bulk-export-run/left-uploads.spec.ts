@@ -4,12 +4,18 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type EmbeddedObjectStore, type FaultHook, startObjectStore } from '#lib/embedded-object-store';
 import { partKey } from '#lib/export-plan';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { openObjectStore, type ObjectStore } from '#lib/object-store';
 import { openPool, type Pool } from '#lib/postgres';
 import { type BulkExportRun, exportJobName, NAMESPACES, SECRETS } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { FakeClock, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import {
+  FakeClock,
+  temporaryFolder,
+  testEmbeddedKube,
+  testPostgres,
+  waitFor,
+  testKubeClient,
+} from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { LeftUploads } from './left-uploads.js';
@@ -20,11 +26,11 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('LeftUploads', () => {
   const server = testEmbeddedKube();
+  const client = testKubeClient(server);
   const postgres = testPostgres();
   const folder = temporaryFolder();
   const log = createLogger('test', 'silent');
   const runs: BulkExportRun[] = [];
-  let client: KubeClient;
   let traces: TraceStore;
   let pool: Pool;
   let objects: EmbeddedObjectStore;
@@ -36,9 +42,6 @@ describe('LeftUploads', () => {
   let dripped = 0;
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     await client.create(NAMESPACES, { metadata: { name: 'system' } });
     const { uri } = await postgres.freshDatabase();
     traces = openTraceStore({ uri, log, clock: systemClock });
@@ -72,7 +75,6 @@ describe('LeftUploads', () => {
     await pool.end();
     await objects.stop();
     await traces.close();
-    await client.close();
   });
 
   function leftUploads(clock: Clock = systemClock, isLeader = true): LeftUploads {

@@ -1,6 +1,6 @@
 import { errorText } from '#lib/errors';
 import { addressOfRun, partKey } from '#lib/export-plan';
-import { type Informer, isNotFound, type KubeClient, type LeaderElector } from '#lib/kube';
+import type { Informer, KubeClient, LeaderElector } from '#lib/kube';
 import { type ObjectStore, ObjectStoreError, openObjectStore, usedWithin } from '#lib/object-store';
 import {
   type BulkExportRun,
@@ -258,7 +258,7 @@ export class LeftUploads {
       if (problem !== undefined) throw new Error(problem);
     }
     const credentials = name === undefined ? undefined : await this.#credentialsOf(run, name);
-    return { ...storeSettings(config, credentials), ...STORE, allowPrivateEndpoints };
+    return { ...storeSettings(config, credentials, run.spec.tenantId), ...STORE, allowPrivateEndpoints };
   }
 
   async #credentialsOf(run: BulkExportRun, name: string): Promise<CredentialData> {
@@ -276,11 +276,7 @@ export class LeftUploads {
   }
 
   async #removeSecret(run: BulkExportRun): Promise<void> {
-    try {
-      await this.#deps.client.delete(SECRETS, this.#secretKey(run));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await this.#deps.client.delete(SECRETS, this.#secretKey(run));
   }
 
   #postpone(runUid: string): Failures {

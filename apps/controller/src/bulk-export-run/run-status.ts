@@ -15,7 +15,7 @@ import {
 import { metrics } from '#lib/telemetry';
 import { type Clock, parseInstant, systemClock } from '#lib/time';
 import { writtenSoFar } from '#lib/trace-store';
-import { isFinished } from '../bulk-export/export-phase.js';
+import { isFinished, placeAwaited } from '../bulk-export/export-phase.js';
 import { attemptOf, type ExportRunWorld, findAttemptEnd, type RunDecision } from './decide.js';
 
 /** Counts what a pass decided; to be called when the status that says so was written, which happens once. */
@@ -79,7 +79,7 @@ function queuedText(
         ? 'queued: the export is suspended'
         : 'queued behind other runs of the export';
     case 'worker':
-      return 'queued: a worker takes this run after others of the export, which have few rows too';
+      return 'queued: a worker takes this run after others, which have few rows too';
     case 'platform': {
       const turn =
         decision.ahead === 0
@@ -134,13 +134,17 @@ function lastError(
 function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | undefined {
   const attempt = attemptOf(world);
   switch (decision.kind) {
-    case 'queue':
+    case 'queue': {
+      // a worker that comes to it within moments is no news to a person
+      const awaited = decision.behind === 'worker' ? placeAwaited(world.run) : undefined;
+      if (awaited !== undefined) return { status: 'False', reason: REASON.awaitingPlace, message: awaited };
       return {
         status: 'False',
         // the others wait for runs of their own export, which is at work then
         reason: decision.behind === 'platform' ? REASON.awaitingPlace : REASON.queued,
         message: queuedText(world, decision),
       };
+    }
     case 'start':
       return attemptDraft(world, decision.attempt);
     case 'pause':

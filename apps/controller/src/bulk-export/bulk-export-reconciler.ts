@@ -1,5 +1,5 @@
 import type { ExportLimits, Window } from '#lib/export-plan';
-import { type EventRecorder, type Informer, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
+import { type EventRecorder, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
 import { after, controllerReference, done, isOwnedBy, type Result, wait } from '#lib/reconcile';
 import { TerminalError, WaitingError } from '#lib/errors';
 import {
@@ -8,7 +8,6 @@ import {
   type BulkExportRun,
   type BulkExportRunSpec,
   isDeleting,
-  type Job,
   keyOf,
   type ObjectKey,
   REASON,
@@ -18,7 +17,7 @@ import {
 import { formatInstant } from '#lib/time';
 import type { Project, TraceStore } from '#lib/trace-store';
 import { isJobFinished } from '../ended-jobs.js';
-import { jobsOfExport, workspaceOf } from '../caches.js';
+import { type Caches, jobsOfExport, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { archivedId, buildExportRun, destinationSnapshot } from './build-run.js';
 import { ensureId } from '../identity/decide-id.js';
@@ -34,17 +33,15 @@ import { EXPORT_CONDITIONS, summarizeExport } from './export-status.js';
 import { findLateOf, findPredecessor } from './find-predecessor.js';
 import { limitsOf } from './workspace-limits.js';
 
-export interface BulkExportDependencies {
+export interface BulkExportDependencies extends Pick<
+  Caches,
+  'workspaces' | 'destinations' | 'exports' | 'runs' | 'exportJobs'
+> {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly limits: ExportLimits;
   readonly traceStore: Pick<TraceStore, 'projects' | 'exportArchive' | 'exportProgress'>;
   readonly time: DatabaseTime;
-  readonly workspaces: Informer<Workspace>;
-  readonly destinations: Informer<BulkExportDestination>;
-  readonly exports: Informer<BulkExport>;
-  readonly runs: Informer<BulkExportRun>;
-  readonly exportJobs: Informer<Job>;
 }
 
 /** Runs that begin and end wake their export; this is for what those at work have written, and for time-outs. */
@@ -54,11 +51,9 @@ const FORMER_LOOK_MS = 1_000;
 
 /** Splits an export into runs of one UTC day and counts what became of them. */
 export class BulkExportReconciler {
-  readonly #deps: BulkExportDependencies;
   readonly #status: StatusWriter;
 
-  constructor(deps: BulkExportDependencies) {
-    this.#deps = deps;
+  constructor(private readonly deps: BulkExportDependencies) {
     this.#status = new StatusWriter(deps.client, {
       fieldManager: 'agentplane-controller-export',
       conditionTypes: EXPORT_CONDITIONS,
@@ -76,7 +71,7 @@ export class BulkExportReconciler {
     }
     // before its end is reported: from then on nothing is added to its files
     if (decision.kind === 'cancel' || decision.kind === 'fail')
-      await this.#deps.traceStore.exportProgress.cancelExport(world.bulkExport.metadata.uid ?? '');
+      await this.deps.traceStore.exportProgress.cancelExport(world.bulkExport.metadata.uid ?? '');
     // the status has the window and the project before the first run is made from them
     await this.#report(world, decision);
     if (decision.kind === 'run') await this.#makeRuns(world, decision);
@@ -98,12 +93,12 @@ export class BulkExportReconciler {
   async #decide(world: ExportWorld): Promise<ExportDecision> {
     const decision = decideExport(world);
     if (decision.kind !== 'fail') return decision;
-    const current = await this.#deps.client.find(RESOURCES.BulkExport, keyOf(world.bulkExport));
+    const current = await this.deps.client.find(RESOURCES.BulkExport, keyOf(world.bulkExport));
     return current?.spec.cancel ? { kind: 'cancel' } : decision;
   }
 
   async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
-    const { client, exports, limits, time, traceStore, workspaces } = this.#deps;
+    const { client, exports, limits, time, traceStore, workspaces } = this.deps;
     const found = exports.find(key);
     // deleted: its runs are owned by it and clean up after themselves; a schedule has a reconciler of its own
     if (!found || isDeleting(found) || isSchedule(found)) return undefined;
@@ -112,7 +107,7 @@ export class BulkExportReconciler {
     const workspace = workspaceOf(workspaces, namespace);
     const isTaken = archivedId(traceStore.exportArchive, workspace, found);
     const bulkExport = await ensureId(client, RESOURCES.BulkExport, found, exports, isTaken);
-    const runs = this.#deps.runs.ownedBy(bulkExport);
+    const runs = this.deps.runs.ownedBy(bulkExport);
     return {
       bulkExport,
       workspace,
@@ -120,7 +115,7 @@ export class BulkExportReconciler {
       // its runs name the project already
       project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
       runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
-      hasWorker: jobsOfExport(this.#deps.exportJobs, bulkExport).some((job) => !isJobFinished(job)),
+      hasWorker: jobsOfExport(this.deps.exportJobs, bulkExport).some((job) => !isJobFinished(job)),
       ...(await this.#findFormers(bulkExport, workspace, runs.length)),
       siblings: exports.list(namespace),
       now: await time.now(),
@@ -141,8 +136,8 @@ export class BulkExportReconciler {
     if (!workspace || isFinished(bulkExport) || (total > 0 && made >= total)) return {};
     const tenantId = workspace.spec.tenantId.toLowerCase();
     return {
-      predecessor: await findPredecessor(bulkExport, tenantId, this.#deps),
-      lateOf: await findLateOf(bulkExport, tenantId, this.#deps),
+      predecessor: await findPredecessor(bulkExport, tenantId, this.deps),
+      lateOf: await findLateOf(bulkExport, tenantId, this.deps),
     };
   }
 
@@ -151,7 +146,7 @@ export class BulkExportReconciler {
     { metadata: { namespace = '' }, spec, status }: BulkExport,
     made: number,
   ): Promise<BulkExportDestination | undefined> {
-    const { client, destinations } = this.#deps;
+    const { client, destinations } = this.deps;
     const key = { namespace, name: spec.destinationRef.name };
     const isAccepted = made > 0 || status?.destinationId !== undefined;
     return (
@@ -163,7 +158,7 @@ export class BulkExportReconciler {
   async #findProject(bulkExport: BulkExport, workspace: Workspace | undefined): Promise<Project | undefined> {
     if (!workspace) return undefined;
     const { name, id } = bulkExport.spec.tracingProject;
-    const { projects } = this.#deps.traceStore;
+    const { projects } = this.deps.traceStore;
     if (id !== undefined) return await projects.find(workspace.spec.tenantId, { id });
     return name === undefined ? undefined : await projects.find(workspace.spec.tenantId, { name });
   }
@@ -176,17 +171,17 @@ export class BulkExportReconciler {
       summarizeExport(world, decision),
     );
     if (written === bulkExport) return;
-    await this.#deps.exports.seen(written);
+    await this.deps.exports.seen(written);
     this.#announce(bulkExport, decision);
   }
 
   #announce(bulkExport: BulkExport, decision: ExportDecision): void {
-    const { events } = this.#deps;
+    const { events } = this.deps;
     if (decision.kind === 'complete')
       events.record(RESOURCES.BulkExport, bulkExport, {
         type: 'Normal',
         reason: REASON.completed,
-        message: 'every run is completed',
+        message: 'every day is completed',
       });
     if (decision.kind === 'fail' || decision.kind === 'wait')
       events.record(RESOURCES.BulkExport, bulkExport, {
@@ -201,7 +196,7 @@ export class BulkExportReconciler {
     { next, projectId, window }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
     if (next.length === 0 || !destination || !workspace) return;
-    const { client, exports, runs } = this.#deps;
+    const { client, exports, runs } = this.deps;
     // runs that a crash left out get the destination of the runs that exist
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
     const exportWindow = windowOf(bulkExport, window, predecessor);
@@ -236,7 +231,7 @@ export class BulkExportReconciler {
 
   /** The runs of a former export of the name take a moment to end; an orphaned one would block this export until it is removed. */
   async #refuseForeign(bulkExport: BulkExport, key: ObjectKey): Promise<void> {
-    const existing = await this.#deps.client.find(RESOURCES.BulkExportRun, key);
+    const existing = await this.deps.client.find(RESOURCES.BulkExportRun, key);
     if (!existing || isOwnedBy(existing, bulkExport)) return;
     const message = `BulkExportRun ${key.name} exists and belongs to a former export of the same name`;
     if (isDeleting(existing)) throw new WaitingError(REASON.deleting, message, FORMER_LOOK_MS);

@@ -476,8 +476,8 @@ describe('summarizeExport', () => {
     });
   const blocked = aRun('2026-05-02', [condition('Running', 'False', 'CredentialsMissing')]);
   const suspended = anExport({ suspend: true });
-  const HELD = 'suspended: no further run begins until spec.suspend is false';
-  const IN_PROGRESS = 'runs are in progress';
+  const HELD = 'suspended: no further day begins until spec.suspend is false';
+  const IN_PROGRESS = 'days are in progress';
 
   it.each<[string, Partial<ExportWorld>, string, string, string]>([
     ['runs that are not decided yet', { runs: BOTH }, 'True', 'Started', IN_PROGRESS],
@@ -515,7 +515,7 @@ describe('summarizeExport', () => {
       { bulkExport: suspended, runs: [working('2026-05-01'), ...waiting.slice(1)] },
       'True',
       'Suspended',
-      `${HELD}; 1 in progress goes on to the end`,
+      `${HELD}; 1 in progress continues to the end`,
     ],
     [
       'a suspension while it waits for its window',
@@ -536,14 +536,14 @@ describe('summarizeExport', () => {
       { runs: [working('2026-05-01'), failing('2026-05-02')] },
       'True',
       'Retrying',
-      'run x-2026-05-02: attempt 2 of 21 failed',
+      'day x-2026-05-02: attempt 2 of 21 failed',
     ],
     [
       'failed attempts of all of its runs',
       { runs: [failing('2026-05-01'), failing('2026-05-02')] },
       'True',
       'Retrying',
-      'run x-2026-05-01 (and 1 more): attempt 2 of 21 failed',
+      'day x-2026-05-01 (and 1 more): attempt 2 of 21 failed',
     ],
     [
       'missing credentials',

@@ -302,11 +302,11 @@ function decideDestination({ bulkExport, destination, runs }: ExportWorld): Obst
 function decideEnd({ runs, bulkExport, now, limits }: ExportWorld): ExportDecision | undefined {
   const phases = runs.map(runPhase);
   const failed = runs.find((run) => runPhase(run) === 'failed');
-  if (failed) return fail(REASON.runFailed, `run ${failed.metadata.name} failed: ${failureText(failed)}`);
+  if (failed) return fail(REASON.runFailed, `day ${failed.metadata.name} failed: ${failureText(failed)}`);
   // runs check the time-out themselves, and may be first
   if (phases.includes('timedOut')) return fail(REASON.timedOut, overdueText(limits));
   const cancelled = runs.find((run) => runPhase(run) === 'cancelled');
-  if (cancelled) return fail(REASON.runFailed, `run ${cancelled.metadata.name} was cancelled`);
+  if (cancelled) return fail(REASON.runFailed, `day ${cancelled.metadata.name} was cancelled`);
   if (phases.every((phase) => phase === 'completed')) return { kind: 'complete' };
   const startedAt = bulkExport.status?.startedAt;
   if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))

@@ -58,7 +58,7 @@ function runningDraft(world: ExportWorld, decision: ExportDecision, note: string
   const first = atWork > 0 || hasWorker ? undefined : runs.find((run) => !isFinished(run));
   const message = first && placeAwaited(first);
   return message === undefined
-    ? { status: 'True', reason: REASON.started, message: `runs are in progress${note}` }
+    ? { status: 'True', reason: REASON.started, message: `days are in progress${note}` }
     : { status: 'False', reason: REASON.queued, message };
 }
 
@@ -74,7 +74,7 @@ function retryingDraft(runs: ExportWorld['runs']): Draft | undefined {
   const [first] = failing;
   if (!first) return undefined;
   const others = failing.length > 1 ? ` (and ${failing.length - 1} more)` : '';
-  const message = `run ${first.name}${others}: ${first.message}`;
+  const message = `day ${first.name}${others}: ${first.message}`;
   return { status: 'True', reason: REASON.retrying, message };
 }
 
@@ -85,8 +85,9 @@ function isInLine(reason: string): boolean {
 
 function suspendedDraft({ spec }: BulkExport, atWork: number): Draft | undefined {
   if (!spec.suspend) return undefined;
-  const others = atWork === 0 ? '' : `; ${atWork} in progress ${atWork === 1 ? 'goes' : 'go'} on to the end`;
-  const message = `suspended: no further run begins until spec.suspend is false${others}`;
+  const others =
+    atWork === 0 ? '' : `; ${atWork} in progress ${atWork === 1 ? 'continues' : 'continue'} to the end`;
+  const message = `suspended: no further day begins until spec.suspend is false${others}`;
   return { status: 'False', reason: REASON.suspended, message };
 }
 
@@ -155,7 +156,7 @@ function drafts(decision: ExportDecision, running: ConditionDrafts[string], note
         [CONDITION.completed]: {
           status: 'True',
           reason: REASON.completed,
-          message: `every run is completed${note}`,
+          message: `every day is completed${note}`,
         },
         ...draft,
       };

@@ -1,4 +1,4 @@
-import type { Informer, KubeClient } from '#lib/kube';
+import type { KubeClient } from '#lib/kube';
 import { after, done, type Result } from '#lib/reconcile';
 import {
   ANNOTATION,
@@ -16,7 +16,7 @@ import {
 } from '#lib/resources';
 import type { ArchivedExport, ArchivedRun, ArchiveRecords, TraceStore } from '#lib/trace-store';
 import { isCleared } from '../bulk-export/find-predecessor.js';
-import { workspaceOf } from '../caches.js';
+import { type Caches, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { type ArchiveWorld, decideArchive, type ExportHistory, historyOf } from './decide-archive.js';
 
@@ -111,15 +111,14 @@ export function archivedRun(run: BulkExportRun): ArchivedRun & ArchiveRecords {
   return { id: idOf(run) ?? '', uid: run.metadata.uid ?? '', startTime, ...records(full, small) };
 }
 
-export interface ArchiveDependencies {
+export interface ArchiveDependencies extends Pick<
+  Caches,
+  'workspaces' | 'destinations' | 'exports' | 'runs'
+> {
   readonly client: KubeClient;
   readonly history: ExportHistory;
   readonly traceStore: Pick<TraceStore, 'exportArchive' | 'exportProgress'>;
   readonly time: Pick<DatabaseTime, 'now'>;
-  readonly workspaces: Informer<Workspace>;
-  readonly destinations: Informer<BulkExportDestination>;
-  readonly exports: Informer<BulkExport>;
-  readonly runs: Informer<BulkExportRun>;
 }
 
 /**

@@ -1,11 +1,18 @@
 import { TerminalError, WaitingError } from '#lib/errors';
 import type { ExportLimits, Window } from '#lib/export-plan';
-import { type EventRecorder, type Informer, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
+import {
+  type EventRecorder,
+  isAlreadyExists,
+  type KubeClient,
+  type Reader,
+  type Source,
+  StatusWriter,
+} from '#lib/kube';
+import { Tick } from '#lib/nest';
 import { after, done, isStatusCurrent, type Result, wait } from '#lib/reconcile';
 import {
   API_VERSION,
   type BulkExport,
-  type BulkExportDestination,
   type BulkExportSpec,
   idOf,
   isDeleting,
@@ -20,9 +27,9 @@ import {
 import { formatInstant } from '#lib/time';
 import type { Project, TraceStore } from '#lib/trace-store';
 import { archivedId } from '../bulk-export/build-run.js';
-import { isSchedule } from '../bulk-export/export-phase.js';
+import { isFinished, isSchedule } from '../bulk-export/export-phase.js';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
-import { exportsOfSchedule, workspaceOf } from '../caches.js';
+import { type Caches, exportsOfSchedule, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { ensureId } from '../identity/decide-id.js';
 import {
@@ -32,6 +39,31 @@ import {
   type ScheduleWorld,
 } from './decide-schedule.js';
 import { SCHEDULE_FIELDS, summarizeSchedule } from './schedule-status.js';
+
+const EVERY_TEN_SECONDS = '*/10 * * * * *';
+
+/**
+ * Has every live schedule looked at, again and again. Which window is due follows from the database's time: a clock that
+ * was set, or a machine that slept, is noticed at the next tick, whatever a timer was told before.
+ */
+export class ScheduleTicks implements Source {
+  #enqueue: (key: ObjectKey) => void = () => {};
+
+  constructor(private readonly exports: Pick<Reader<BulkExport>, 'list'>) {}
+
+  feed(enqueue: (key: ObjectKey) => void): () => void {
+    this.#enqueue = enqueue;
+    return () => {
+      this.#enqueue = () => {};
+    };
+  }
+
+  @Tick('export schedules', EVERY_TEN_SECONDS)
+  async look(): Promise<void> {
+    for (const one of this.exports.list())
+      if (isSchedule(one) && !isFinished(one) && !isDeleting(one)) this.#enqueue(keyOf(one));
+  }
+}
 
 /** An export's name is at most 54 characters long: those of its runs follow from it. */
 const MAX_STEM = 36;
@@ -86,15 +118,12 @@ export function buildChild(
   };
 }
 
-export interface ScheduleDependencies {
+export interface ScheduleDependencies extends Pick<Caches, 'workspaces' | 'destinations' | 'exports'> {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly limits: ExportLimits;
   readonly traceStore: Pick<TraceStore, 'projects' | 'exportArchive'>;
   readonly time: Pick<DatabaseTime, 'now'>;
-  readonly workspaces: Informer<Workspace>;
-  readonly destinations: Informer<BulkExportDestination>;
-  readonly exports: Informer<BulkExport>;
 }
 
 const FORMER_LOOK_MS = 1_000;
@@ -107,16 +136,14 @@ const BEHIND_MS = 500;
  * makes the same export again.
  */
 export class ScheduleReconciler {
-  readonly #deps: ScheduleDependencies;
   readonly #status: StatusWriter;
 
-  constructor(deps: ScheduleDependencies) {
-    this.#deps = deps;
+  constructor(private readonly deps: ScheduleDependencies) {
     this.#status = new StatusWriter(deps.client, { fieldManager: 'agentplane-controller-schedule' });
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const found = this.#deps.exports.find(key);
+    const found = this.deps.exports.find(key);
     if (!found || isDeleting(found) || !isSchedule(found)) return done();
     if (this.#status.isBehind(found)) return wait(REASON.pending, BEHIND_MS);
     const world = await this.#observe(found);
@@ -140,7 +167,7 @@ export class ScheduleReconciler {
   }
 
   async #observe(found: BulkExport): Promise<ScheduleWorld> {
-    const { client, destinations, exports, limits, time, traceStore, workspaces } = this.#deps;
+    const { client, destinations, exports, limits, time, traceStore, workspaces } = this.deps;
     const { namespace = '' } = found.metadata;
     const workspace = workspaceOf(workspaces, namespace);
     const isTaken = archivedId(traceStore.exportArchive, workspace, found);
@@ -177,7 +204,7 @@ export class ScheduleReconciler {
     if (known !== undefined && !isDue && isStatusCurrent(schedule) && !isRunRequested({ schedule, children }))
       return { id: known, name };
     const wanted = schedule.spec.tracingProject;
-    const { projects } = this.#deps.traceStore;
+    const { projects } = this.deps.traceStore;
     const id = known ?? wanted.id;
     if (id !== undefined) return await projects.find(workspace.spec.tenantId, { id });
     return wanted.name === undefined
@@ -190,9 +217,9 @@ export class ScheduleReconciler {
     const status = summarizeSchedule(world, decision);
     const written = await this.#status.apply(RESOURCES.BulkExport, schedule, status, SCHEDULE_FIELDS);
     if (written === schedule) return;
-    await this.#deps.exports.seen(written);
+    await this.deps.exports.seen(written);
     if (decision.kind === 'fail' || decision.kind === 'wait')
-      this.#deps.events.record(RESOURCES.BulkExport, schedule, {
+      this.deps.events.record(RESOURCES.BulkExport, schedule, {
         type: 'Warning',
         reason: decision.reason,
         message: decision.message,
@@ -203,7 +230,7 @@ export class ScheduleReconciler {
     schedule: BulkExport,
     { window, projectId, requestId }: ScheduleDecision & { kind: 'spawn' },
   ): Promise<void> {
-    const { client, exports } = this.#deps;
+    const { client, exports } = this.deps;
     const child = buildChild(schedule, window, projectId, requestId);
     try {
       await exports.seen(await client.create(RESOURCES.BulkExport, child));
@@ -215,7 +242,7 @@ export class ScheduleReconciler {
 
   /** An earlier pass made it, and the cache has not seen it yet; or the name is another's, and the window has to wait. */
   async #recognize(child: Pick<BulkExport, 'metadata' | 'spec'>): Promise<void> {
-    const { client, exports } = this.#deps;
+    const { client, exports } = this.deps;
     const key = keyOf(child);
     const existing = await client.find(RESOURCES.BulkExport, key);
     if (!existing) return;

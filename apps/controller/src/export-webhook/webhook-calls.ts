@@ -1,3 +1,4 @@
+import { Admission, type Place } from '#lib/admission';
 import { PLATFORM_VERSION } from '#lib/config';
 import { errorText } from '#lib/errors';
 import { type ExportLinks, renderExport } from '#lib/export-plan';
@@ -117,23 +118,19 @@ function refused(why: string, isFinal = false): WebhookAnswer {
 }
 
 /**
- * Maximum number of concurrent calls; each workspace has a lower limit, so that hanging receivers do not
- * block the others.
+ * Limits of concurrent calls; each workspace has a lower one, so that hanging receivers do not block the
+ * others.
  */
-const PLACES = 32;
-const PLACES_OF_WORKSPACE = 2;
-
-type State =
-  | { readonly kind: 'waiting' }
-  /** A place was given: the next pass over it makes the call, or gives the place back. */
-  | { readonly kind: 'admitted' }
-  | { readonly kind: 'calling' }
-  | { readonly kind: 'ended'; readonly outcome: CallOutcome };
+const PLACES = { capacity: 32, perOwner: 2 };
 
 interface Entry {
-  readonly key: ObjectKey;
   readonly uid: string;
-  readonly state: State;
+  /** Ends the wait for a place. */
+  readonly left: AbortController;
+  /** Absent while the export waits for one: the pass over an export that has it makes the call, or gives it back. */
+  place?: Place;
+  isCalling: boolean;
+  outcome?: CallOutcome;
 }
 
 /**
@@ -141,8 +138,8 @@ interface Entry {
  * call: its end enqueues the key, and the next pass over it reports the outcome.
  */
 export class WebhookCalls implements Source {
-  /** Entries by key; waiting ones are served in the order of their arrival. */
   readonly #entries = new Map<string, Entry>();
+  readonly #places = new Admission(PLACES);
   #enqueue: (key: ObjectKey) => void = () => {};
 
   feed(enqueue: (key: ObjectKey) => void): () => void {
@@ -158,37 +155,46 @@ export class WebhookCalls implements Source {
     uid: string,
   ): { readonly isUnderWay: boolean; readonly outcome: CallOutcome | undefined } {
     const entry = this.#entries.get(keyText(key));
-    const state = entry?.uid === uid ? entry.state : undefined;
-    return {
-      isUnderWay: state?.kind === 'calling',
-      outcome: state?.kind === 'ended' ? state.outcome : undefined,
-    };
+    return entry?.uid === uid
+      ? { isUnderWay: entry.isCalling, outcome: entry.outcome }
+      : { isUnderWay: false, outcome: undefined };
   }
 
   /** Asks for a place. @returns true when there is one; else its key is enqueued once a place is free */
   admit(key: ObjectKey, uid: string): boolean {
     const text = keyText(key);
-    const entry = this.#entries.get(text);
-    if (entry?.uid !== uid || entry.state.kind === 'ended') {
-      this.#entries.delete(text);
-      this.#entries.set(text, { key, uid, state: { kind: 'waiting' } });
-      this.#serve(text);
+    const known = this.#entries.get(text);
+    if (known?.uid === uid && !known.outcome) return known.place !== undefined && !known.isCalling;
+    this.leave(key);
+    const entry: Entry = { uid, left: new AbortController(), isCalling: false };
+    this.#entries.set(text, entry);
+    const place = this.#places.tryEnter(key.namespace);
+    if (place) entry.place = place;
+    else void this.#wait(key, entry);
+    return place !== undefined;
+  }
+
+  async #wait(key: ObjectKey, entry: Entry): Promise<void> {
+    try {
+      entry.place = await this.#places.enter(key.namespace, { signal: entry.left.signal });
+    } catch {
+      return; // it has left
     }
-    return this.#entries.get(text)?.state.kind === 'admitted';
+    if (entry.left.signal.aborted) entry.place.release();
+    else this.#enqueue(key);
   }
 
   /** Makes the call of an export that was admitted. @param call never rejects */
   begin(key: ObjectKey, call: () => Promise<CallOutcome>): void {
     const text = keyText(key);
     const entry = this.#entries.get(text);
-    if (entry?.state.kind !== 'admitted') throw new Error(`webhook of ${text} was not admitted`);
-    const calling: Entry = { ...entry, state: { kind: 'calling' } };
-    this.#entries.set(text, calling);
+    if (!entry?.place || entry.isCalling || entry.outcome)
+      throw new Error(`webhook of ${text} was not admitted`);
+    const { place } = entry;
+    entry.isCalling = true;
     void call().then((outcome) => {
-      // deleted and made again meanwhile: the outcome concerns nothing any more
-      if (this.#entries.get(text) === calling)
-        this.#entries.set(text, { ...calling, state: { kind: 'ended', outcome } });
-      this.#serve();
+      Object.assign(entry, { isCalling: false, outcome });
+      place.release();
       this.#enqueue(key);
     });
   }
@@ -197,30 +203,9 @@ export class WebhookCalls implements Source {
   leave(key: ObjectKey): void {
     const text = keyText(key);
     const entry = this.#entries.get(text);
-    if (!entry || entry.state.kind === 'calling') return;
+    if (!entry || entry.isCalling) return;
     this.#entries.delete(text);
-    if (entry.state.kind === 'admitted') this.#serve();
+    entry.left.abort();
+    entry.place?.release();
   }
-
-  /** Gives free places to those that wait. @param asking its caller looks itself, and is not enqueued */
-  #serve(asking?: string): void {
-    const taken = [...this.#entries.values()].filter(({ state }) => hasPlace(state));
-    const byWorkspace = new Map<string, number>();
-    const countOf = ({ key }: Entry): number => byWorkspace.get(key.namespace ?? '') ?? 0;
-    const count = (entry: Entry): unknown => byWorkspace.set(entry.key.namespace ?? '', countOf(entry) + 1);
-    taken.forEach(count);
-    let free = PLACES - taken.length;
-    for (const [text, entry] of this.#entries) {
-      if (free <= 0) return;
-      if (entry.state.kind !== 'waiting' || countOf(entry) >= PLACES_OF_WORKSPACE) continue;
-      this.#entries.set(text, { ...entry, state: { kind: 'admitted' } });
-      count(entry);
-      free--;
-      if (text !== asking) this.#enqueue(entry.key);
-    }
-  }
-}
-
-function hasPlace({ kind }: State): boolean {
-  return kind === 'admitted' || kind === 'calling';
 }

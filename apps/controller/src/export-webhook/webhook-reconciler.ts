@@ -1,9 +1,8 @@
-import { type EventRecorder, type Informer, type KubeClient, StatusWriter } from '#lib/kube';
+import { type EventRecorder, type KubeClient, StatusWriter } from '#lib/kube';
 import { type AddressGuard, webhookPauseMs } from '#lib/outbound';
 import { after, done, type Result, wait } from '#lib/reconcile';
 import {
   type BulkExport,
-  type BulkExportDestination,
   type BulkExportStatus,
   CONDITION,
   type ConditionDraft,
@@ -14,11 +13,10 @@ import {
   RESOURCES,
   updateConditions,
   type WebhookDelivery,
-  type Workspace,
 } from '#lib/resources';
 import { metrics } from '#lib/telemetry';
 import { isFinished } from '../bulk-export/export-phase.js';
-import { workspaceOf } from '../caches.js';
+import { type Caches, workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import {
   beyondOpen,
@@ -100,15 +98,12 @@ function shortened(text: string): string {
   return text.length <= MAX_ERROR ? text : `${text.slice(0, MAX_ERROR - 1)}…`;
 }
 
-export interface WebhookDependencies {
+export interface WebhookDependencies extends Pick<Caches, 'workspaces' | 'destinations' | 'exports'> {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly time: Pick<DatabaseTime, 'now'>;
   readonly guard: AddressGuard;
   readonly calls: WebhookCalls;
-  readonly workspaces: Informer<Workspace>;
-  readonly destinations: Informer<BulkExportDestination>;
-  readonly exports: Informer<BulkExport>;
 }
 
 const OUTCOMES = { delivered: 'delivered', again: 'again', giveUp: 'failed' } as const;
@@ -125,11 +120,9 @@ const WORKSPACE_MS = 30_000;
  * dies between any two steps makes the call again, under the same id.
  */
 export class WebhookReconciler {
-  readonly #deps: WebhookDependencies;
   readonly #status: StatusWriter;
 
-  constructor(deps: WebhookDependencies) {
-    this.#deps = deps;
+  constructor(private readonly deps: WebhookDependencies) {
     this.#status = new StatusWriter(deps.client, {
       fieldManager: 'agentplane-controller-webhook',
       conditionTypes: [CONDITION.webhookDelivered],
@@ -137,7 +130,7 @@ export class WebhookReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { calls, exports } = this.#deps;
+    const { calls, exports } = this.deps;
     const found = exports.find(key);
     if (!found || !isOpen(found) || !isFinished(found)) {
       calls.leave(key);
@@ -166,7 +159,7 @@ export class WebhookReconciler {
   }
 
   async #observe(key: ObjectKey, bulkExport: BulkExport): Promise<WebhookWorld> {
-    const { calls, exports, time } = this.#deps;
+    const { calls, exports, time } = this.deps;
     const { namespace, uid = '' } = bulkExport.metadata;
     return {
       bulkExport,
@@ -177,7 +170,7 @@ export class WebhookReconciler {
   }
 
   async #attempt(key: ObjectKey, world: WebhookWorld, attempt: number): Promise<Result> {
-    const { calls, client, destinations, guard, workspaces } = this.#deps;
+    const { calls, client, destinations, guard, workspaces } = this.deps;
     const { bulkExport, now } = world;
     const { namespace = '', uid = '' } = bulkExport.metadata;
     const workspace = workspaceOf(workspaces, namespace);
@@ -204,13 +197,13 @@ export class WebhookReconciler {
     try {
       return await this.#report(world, { kind: 'attempt', attempt });
     } catch (error) {
-      this.#deps.calls.leave(key);
+      this.deps.calls.leave(key);
       throw error;
     }
   }
 
   async #report({ bulkExport, now }: WebhookWorld, decision: ReportedDecision): Promise<BulkExport> {
-    const { events, exports } = this.#deps;
+    const { events, exports } = this.deps;
     const status = summarizeWebhook(bulkExport, decision, now);
     const written = await this.#status.apply(RESOURCES.BulkExport, bulkExport, status);
     if (written === bulkExport) return bulkExport;

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   ANNOTATION,
   type BulkExportDestination,
@@ -13,20 +12,17 @@ import {
   SECRET_TYPE,
   SECRETS,
 } from '#lib/resources';
-import { testEmbeddedKube, waitFor } from '#lib/testing';
+import { testEmbeddedKube, waitFor, testKubeClient } from '#lib/testing';
 import { FormerCredentialsReconciler } from './former-credentials-reconciler.js';
 
 const namespace = 'ws';
 
 describe('FormerCredentialsReconciler', () => {
   const server = testEmbeddedKube();
-  let client: KubeClient;
+  const client = testKubeClient(server);
   let count = 0;
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     const folder = join(process.cwd(), 'crds');
     for (const file of readdirSync(folder).filter((name) => name.includes('destinations')))
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(folder, file), 'utf8')));
@@ -38,7 +34,6 @@ describe('FormerCredentialsReconciler', () => {
       ),
     );
   });
-  afterAll(() => client.close());
 
   const aDestination = (former: string): Promise<BulkExportDestination> =>
     client.create(RESOURCES.BulkExportDestination, {

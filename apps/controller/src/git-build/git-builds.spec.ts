@@ -1,4 +1,3 @@
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { formatTerminationMessage, IMAGE_PUSHED } from '#lib/lifecycle';
 import { GIT_INTEGRATIONS, gitBuildPlace, type ImageRegistry } from '#lib/manifests';
 import { AddressGuard } from '#lib/outbound';
@@ -12,10 +11,10 @@ import {
   SECRETS,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
-import { FakeClock, testEmbeddedKube } from '#lib/testing';
+import { FakeClock, testEmbeddedKube, testKubeClient } from '#lib/testing';
 import { CommitLooks } from '../git-remote/commit-looks.js';
 import { type BuildFinding, BuildingRevisions, GitBuilds } from './git-builds.js';
-import { pushedImage } from './pushed-image.js';
+import { pushedImage } from './open-git-builds.js';
 import { gitRevision } from './testdata/git-revision.js';
 
 const BUILDS = 'agentplane-builds';
@@ -30,13 +29,11 @@ const DIGEST = `sha256:${'d'.repeat(64)}`;
 
 describe('GitBuilds with a registry', () => {
   const server = testEmbeddedKube();
+  const client = testKubeClient(server);
   const clock = new FakeClock(new Date('2026-05-01T12:00:00Z'));
-  let client: KubeClient;
   let jobs: readonly Job[] = [];
 
   beforeAll(async () => {
-    const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
-    client = new KubeClient(connection, { fieldManager: 'test' });
     for (const name of ['ws-a', BUILDS]) {
       await client.create(NAMESPACES, { metadata: { name } });
       await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: name, name: 'default' } });
@@ -47,7 +44,6 @@ describe('GitBuilds with a registry', () => {
       data: { [ID]: Buffer.from(JSON.stringify(integration)).toString('base64') },
     });
   });
-  afterAll(() => client.close());
 
   const newBuilds = (): GitBuilds =>
     new GitBuilds({

@@ -60,18 +60,15 @@ const YES = 'yes';
  * few seconds, and would read all revisions of the machine otherwise.
  */
 export class BuildingRevisions {
-  readonly #revisions: Pick<Informer<AgentRevision>, 'byIndex'>;
-
-  constructor(revisions: Pick<Informer<AgentRevision>, 'byIndex' | 'addIndex'>) {
-    this.#revisions = revisions;
+  constructor(private readonly revisions: Pick<Informer<AgentRevision>, 'byIndex' | 'addIndex'>) {
     revisions.addIndex(BUILDING, (one) => (isBuilding(one) ? [YES] : []));
     revisions.addIndex(DEPLOYMENT, (one) => [deploymentOf(one)]);
   }
 
   /** Revisions of this one's deployment, and of all deployments that build or wait. */
   around(own: AgentRevision): readonly AgentRevision[] {
-    const deployments = new Set([own, ...this.#revisions.byIndex(BUILDING, YES)].map(deploymentOf));
-    return [...deployments].flatMap((one) => this.#revisions.byIndex(DEPLOYMENT, one));
+    const deployments = new Set([own, ...this.revisions.byIndex(BUILDING, YES)].map(deploymentOf));
+    return [...deployments].flatMap((one) => this.revisions.byIndex(DEPLOYMENT, one));
   }
 }
 
@@ -128,7 +125,6 @@ const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Builds revisions from git and from archives, one Job each: observe → decide → act → report. Carried on from the status after a crash. */
 export class GitBuilds {
-  readonly #tools: GitBuildTools;
   /**
    * Times in milliseconds at which builds that could not begin count again, by uid. Lost with the process,
    * which tries them again.
@@ -138,9 +134,7 @@ export class GitBuilds {
   /** Uids of revisions whose Job and Secret do not exist any more. A crash, or a person, may leave one without the other. */
   readonly #cleared = new Set<string>();
 
-  constructor(tools: GitBuildTools) {
-    this.#tools = tools;
-  }
+  constructor(private readonly tools: GitBuildTools) {}
 
   /** @param repeated the revision that this one repeats: its commit is built again */
   async reconcile(
@@ -167,7 +161,7 @@ export class GitBuilds {
   }
 
   async #observe(revision: AgentRevision): Promise<GitBuildWorld> {
-    const { client, clock, jobs, limits, revisions, takeImage } = this.#tools;
+    const { client, clock, jobs, limits, revisions, takeImage } = this.tools;
     const { places, timeoutMs } = limits;
     const key = this.#placeOf(revision);
     const hasBegun = revision.status?.build !== undefined && !isBuildOver(revision);
@@ -259,19 +253,19 @@ export class GitBuilds {
 
   /** @returns undefined while its host is asked */
   async #resolve({ metadata, spec: { git } }: AgentRevision): Promise<string | undefined> {
-    const { client, guard } = this.#tools;
+    const { client, guard } = this.tools;
     if (!git) throw new TerminalError(REASON.buildRefused, 'the revision names no repository');
     const { uid = '', namespace = '' } = metadata;
     const subject = `${git.repoUrl} ${git.repoRef ?? 'HEAD'}`;
-    return await this.#tools.looks.ask({ uid, namespace, subject }, async (pace) => {
+    return await this.tools.looks.ask({ uid, namespace, subject }, async () => {
       const remote = await findRemote(client, namespace, git);
-      return await findCommit(remote, git.repoRef, { guard, pace });
+      return await findCommit(remote, git.repoRef, guard);
     });
   }
 
   /** @throws TerminalError when the namespace can hold no Secret or Job more: it would keep a place until it can */
   async #start(revision: AgentRevision): Promise<void> {
-    const { client, limits, settings, images } = this.#tools;
+    const { client, limits, settings, images } = this.tools;
     const { namespace = '' } = revision.metadata;
     const { repoCommitSha: commit } = revision.status ?? {};
     const { git } = revision.spec;
@@ -292,7 +286,7 @@ export class GitBuilds {
 
   /** The Job first, since it owns the Secret: a revision that is deleted meanwhile leaves neither for long. */
   async #startInCluster(build: GitBuild, job: Job, { namespace, pushSecret }: ImageRegistry): Promise<void> {
-    const { client } = this.#tools;
+    const { client } = this.tools;
     if (pushSecret !== undefined && !(await client.find(SECRETS, { namespace, name: pushSecret })))
       throw new WaitingError(
         REASON.awaitingBuild,
@@ -306,7 +300,7 @@ export class GitBuilds {
 
   /** Ends what is left of the build of a revision that does not exist any more: nothing owns it across namespaces. */
   async abandon(key: ObjectKey): Promise<void> {
-    const { client, jobs, images } = this.#tools;
+    const { client, jobs, images } = this.tools;
     if (!images) return;
     for (const job of jobs.list(images.namespace)) {
       const { namespace, name } = revisionOfBuild(job) ?? {};
@@ -316,12 +310,12 @@ export class GitBuilds {
   }
 
   #placeOf(revision: AgentRevision): Required<ObjectKey> {
-    return gitBuildPlace(revision, this.#tools.images);
+    return gitBuildPlace(revision, this.tools.images);
   }
 
   async #collect(world: GitBuildWorld, pod: Pod, report: Report): Promise<Result> {
     const { revision } = world;
-    const image = await this.#tools.takeImage?.(revision, pod);
+    const image = await this.tools.takeImage?.(revision, pod);
     if (image === undefined) throw new Error('the controller has neither an image store nor a registry');
     const { repoCommitSha: commit } = revision.status ?? {};
     const message = `image ${image} was built from ${commit === undefined ? 'the uploaded archive' : `commit ${commit}`}`;
@@ -365,7 +359,7 @@ export class GitBuilds {
 
   /** Once: after it has been cleared away, less of it is found. */
   async #keepOutput(revision: AgentRevision, pod: Pod): Promise<void> {
-    const { client } = this.#tools;
+    const { client } = this.tools;
     const key = { ...keyOf(revision), name: revisionBuildName(revision.metadata.name) };
     if (await client.find(CONFIG_MAPS, key)) return;
     const outputs = await podOutput(client, [pod]);
@@ -386,7 +380,7 @@ export class GitBuilds {
 
   /** @param propagation `Foreground`: the Job exists until its pod does not, which another Job of this name would take */
   async #remove(revision: AgentRevision, propagation: 'Background' | 'Foreground'): Promise<void> {
-    const { client } = this.#tools;
+    const { client } = this.tools;
     const key = this.#placeOf(revision);
     await ignoring(isNotFound, client.delete(SECRETS, key));
     await ignoring(isNotFound, client.delete(JOBS, key, { propagation }));

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { formatGitIntegration, GIT_INTEGRATIONS } from '#lib/manifests';
 import { AddressGuard } from '#lib/outbound';
 import {
@@ -24,6 +23,7 @@ import {
   gitServer,
   testEmbeddedKube,
   waitFor,
+  testKubeClient,
 } from '#lib/testing';
 import { CommitLooks } from '../git-remote/commit-looks.js';
 import { PushReconciler } from './push-reconciler.js';
@@ -43,15 +43,12 @@ function aRevision(
 
 describe('PushReconciler', () => {
   const server = testEmbeddedKube();
-  let client: KubeClient;
+  const client = testKubeClient(server);
   let git: GitServer;
   let made = 0;
 
   beforeAll(async () => {
     git = await gitServer();
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     const crds = join(process.cwd(), 'crds');
     for (const file of readdirSync(crds).filter((name) => name.includes('agentdeployments')))
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(crds, file), 'utf8')));
@@ -69,7 +66,6 @@ describe('PushReconciler', () => {
     });
   });
   afterAll(async () => {
-    await client.close();
     await git.close();
   });
   afterEach(() => git.fail(undefined));

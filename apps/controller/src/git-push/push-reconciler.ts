@@ -26,7 +26,6 @@ import { isBuildOver } from '../git-build/decide-git-build.js';
 import { findRemote } from '../git-build/find-login.js';
 import type { CommitLooks } from '../git-remote/commit-looks.js';
 import { findCommit } from '../git-remote/find-commit.js';
-import type { ReadingPace } from '../git-remote/reading-pace.js';
 import { derivedUuid } from '../identity/decide-id.js';
 
 /**
@@ -154,13 +153,11 @@ const LATER =
  * one is asked for.
  */
 export class PushReconciler {
-  readonly #tools: PushTools;
   readonly #status: StatusWriter;
   /** Times at which branches are looked up again, by the key of their deployment, on the monotonic clock. */
   readonly #due = new Map<string, { readonly ref: string; readonly heard: string; readonly atMs: number }>();
 
-  constructor(tools: PushTools) {
-    this.#tools = tools;
+  constructor(private readonly tools: PushTools) {
     this.#status = new StatusWriter(tools.client, {
       fieldManager: FIELD_MANAGER.pushes,
       conditionTypes: [CONDITION.pushesFollowed],
@@ -168,7 +165,7 @@ export class PushReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { deployments, clock } = this.#tools;
+    const { deployments, clock } = this.tools;
     const deployment = deployments.find(key);
     const ref = deployment && !isDeleting(deployment) ? followedRef(deployment) : undefined;
     if (!deployment || ref === undefined) {
@@ -192,12 +189,12 @@ export class PushReconciler {
   }
 
   #observe(deployment: AgentDeployment): PushWorld {
-    const revisions = ownRevisions(this.#tools.revisions, deployment);
+    const revisions = ownRevisions(this.tools.revisions, deployment);
     return {
       push: deployment.status?.push,
       newest: newestOf(revisions),
       isRevisionAsked: !isHandled(deployment, revisions),
-      now: this.#tools.clock.now(),
+      now: this.tools.clock.now(),
     };
   }
 
@@ -212,7 +209,7 @@ export class PushReconciler {
       subject: `${deployment.spec.sourceConfig.repoUrl ?? ''} ${ref}`,
     };
     try {
-      const commit = await this.#tools.looks.ask(asker, (pace) => this.#find(deployment, pace));
+      const commit = await this.tools.looks.ask(asker, () => this.#find(deployment));
       if (commit === undefined) return undefined;
       const decision = decidePush(world, ref, commit);
       switch (decision) {
@@ -246,14 +243,12 @@ export class PushReconciler {
     }
   }
 
-  async #find({ metadata: { namespace = '' }, spec }: AgentDeployment, pace: ReadingPace): Promise<string> {
-    const { client, guard } = this.#tools;
+  async #find({ metadata: { namespace = '' }, spec }: AgentDeployment): Promise<string> {
+    const { client, guard } = this.tools;
     const { repoUrl = '', integrationId } = spec.sourceConfig;
     const source = { repoUrl, ...(integrationId === undefined ? {} : { integrationId }) };
-    return await findCommit(await findRemote(client, namespace, source), spec.sourceRevisionConfig.repoRef, {
-      guard,
-      pace,
-    });
+    const remote = await findRemote(client, namespace, source);
+    return await findCommit(remote, spec.sourceRevisionConfig.repoRef, guard);
   }
 
   /** An earlier request may name a revision to repeat, which this one must not inherit. */
@@ -262,7 +257,7 @@ export class PushReconciler {
     ref: string,
     { commit, world }: { readonly commit: string; readonly world: PushWorld },
   ): Promise<void> {
-    const { client, clock, events, deployments } = this.#tools;
+    const { client, clock, events, deployments } = this.tools;
     const { resourceVersion } = deployment.metadata;
     const { lookedAt, revision = '' } = world.push ?? {};
     const id = derivedUuid('push', idOf(deployment) ?? '', ref, commit, lookedAt ?? revision);
@@ -281,7 +276,7 @@ export class PushReconciler {
     looked: { readonly ref: string; readonly revision: number },
     { commit, isOpen = false, ...draft }: Finding,
   ): Promise<void> {
-    const { deployments, clock } = this.#tools;
+    const { deployments, clock } = this.tools;
     const deployment = deployments.find(keyOf(given)) ?? given;
     const type = CONDITION.pushesFollowed;
     const before = deployment.status?.conditions?.filter((one) => one.type === type);
@@ -310,21 +305,21 @@ export class PushReconciler {
     const { push, conditions } = deployment.status ?? {};
     const isKept = push?.ref === undefined || push.ref === rememberedRef(deployment);
     if (isKept && !conditions?.some(({ type }) => type === CONDITION.pushesFollowed)) return;
-    const revision = newestOf(this.#tools.revisions.ownedBy(deployment))?.spec.number ?? push?.revision ?? 0;
+    const revision = newestOf(this.tools.revisions.ownedBy(deployment))?.spec.number ?? push?.revision ?? 0;
     const kept = isKept ? push : { revision };
     await this.#write(deployment, { ...(kept ? { push: kept } : {}), conditions: [] });
   }
 
   async #write(deployment: AgentDeployment, status: AgentDeploymentStatus): Promise<void> {
     const written = await this.#status.apply(RESOURCES.AgentDeployment, deployment, status, OWNED);
-    await this.#tools.deployments.seen(written);
+    await this.tools.deployments.seen(written);
   }
 
   #periodOf({ metadata: { namespace = '' } }: AgentDeployment): number {
-    const followed = this.#tools.deployments
+    const followed = this.tools.deployments
       .list(namespace)
       .filter((one) => followedRef(one) !== undefined).length;
-    return Math.max(this.#tools.periodMs, followed * NAMESPACE_PERIOD_MS);
+    return Math.max(this.tools.periodMs, followed * NAMESPACE_PERIOD_MS);
   }
 
   #text(ref: string, commit: string, more: string): string {
@@ -333,7 +328,7 @@ export class PushReconciler {
   }
 
   #now(): string {
-    return this.#tools.clock.now().toISOString();
+    return this.tools.clock.now().toISOString();
   }
 }
 

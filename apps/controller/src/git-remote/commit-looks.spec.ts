@@ -71,29 +71,17 @@ describe('CommitLooks', () => {
     expect(begun).toBe(16);
   });
 
+  it('keeps places for namespaces without a look', async () => {
+    const all = newLooks();
+    for (let at = 0; at < 16; at++) await ask(all, asker(`a${at}`, `ws-${at % 4}`), silent);
+    const found = (): Promise<string> => Promise.resolve('commit');
+    expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBe('commit');
+  });
+
   it('holds a worker once for a look, however often it is asked for', async () => {
     const all = newLooks();
     await ask(all, asker('a'), silent);
     for (let at = 0; at < 10; at++) expect(await all.looks.ask(asker('a'), silent)).toBeUndefined();
-  });
-
-  it('gives the next place to the namespace that waited for it', async () => {
-    const all = newLooks();
-    let finish = (_commit: string): void => undefined;
-    await ask(all, asker('a0', 'ws-0'), () => new Promise((resolve) => (finish = resolve)));
-    for (let at = 1; at < 16; at++) await ask(all, asker(`a${at}`, `ws-${at % 4}`), silent);
-    const found = (): Promise<string> => Promise.resolve('commit');
-    expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBeUndefined();
-    finish('commit');
-    await Promise.resolve();
-    expect(await all.looks.ask(asker('a0', 'ws-0'), silent)).toBe('commit');
-    // the first to ask
-    expect(await all.looks.ask(asker('a16', 'ws-0'), found)).toBeUndefined();
-    expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBeUndefined();
-    expect(await all.looks.ask(asker('b', 'ws-fair'), found)).toBe('commit');
-    // and no place is kept free for one that asks no more
-    await all.clock.advance(3_001);
-    expect(await all.looks.ask(asker('c', 'ws-other'), found)).toBe('commit');
   });
 
   it('forgets a result that is not fetched for a minute', async () => {

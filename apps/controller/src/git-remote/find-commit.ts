@@ -3,8 +3,128 @@ import { rootCertificates } from 'node:tls';
 import { TerminalError, WaitingError } from '#lib/errors';
 import { type AddressGuard, guardedRequest } from '#lib/outbound';
 import { REASON } from '#lib/resources';
-import type { ReadingPace } from './reading-pace.js';
-import { fullRef, RefSearch } from './ref-search.js';
+
+/** An object's id, of SHA-1 or SHA-256. */
+const ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+const [SHA_1, SHA_256] = [40, 64];
+const HEADER_BYTES = 4;
+/** Maximum length of a line, by the protocol. */
+const MAX_LINE = 65_520;
+const SERVICE = '# service=git-upload-pack';
+const [SPACE, END] = [0x20, 0x0a];
+/** Values of the letters of hexadecimal numbers, by byte; of all others, more than any length. */
+const DIGITS = Array.from({ length: 256 }, (_, byte) => {
+  const value = '0123456789abcdef'.indexOf(String.fromCharCode(byte));
+  return value < 0 ? 0x1_0000 : value;
+});
+const PEELED = Buffer.from('^{}');
+
+/** The ref that is wanted, as git names it: `HEAD`, `refs/heads/NAME` or `refs/tags/NAME`. */
+function fullRef(repoRef: string | undefined): string {
+  if (repoRef === undefined) return 'HEAD';
+  return repoRef.startsWith('refs/') ? repoRef : `refs/heads/${repoRef}`;
+}
+
+/**
+ * Looks for one ref in the list of a git host (`info/refs?service=git-upload-pack`, protocol version 0):
+ * lines with their length before them. An annotated tag is followed by a line `NAME^{}` with the commit that
+ * it points to. The host is untrusted, and the list is read beside the work of the controller: each byte is
+ * copied once at most, in however small pieces it comes, and only the wanted line becomes a text.
+ */
+export class RefSearch {
+  readonly #name: Buffer;
+  /** Received bytes that are no whole line yet. */
+  #waiting: Buffer[] = [];
+  #bytes = 0;
+  /** Bytes with which the next line, or its length, is complete. */
+  #needed = HEADER_BYTES;
+  #parts = 0;
+  #found: string | undefined;
+  #isOver = false;
+  #isOfGit = false;
+
+  constructor(private readonly wanted: string) {
+    this.#name = Buffer.from(wanted);
+  }
+
+  /** The commit, as far as what came shows it. */
+  get commit(): string | undefined {
+    return this.#found;
+  }
+
+  /** True when more bytes change nothing. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** True when the received bytes look like an answer of git. */
+  get isOfGit(): boolean {
+    return this.#isOfGit;
+  }
+
+  push(chunk: Buffer): void {
+    this.#waiting.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#isOver || this.#bytes < this.#needed) return;
+    const data = this.#waiting.length === 1 ? chunk : Buffer.concat(this.#waiting);
+    let at = 0;
+    while (!this.#isOver) {
+      this.#needed = HEADER_BYTES;
+      if (data.length - at < HEADER_BYTES) break;
+      const length = lengthAt(data, at);
+      if (length > MAX_LINE) return this.#end();
+      // the first part has one line, which names the service; the second has the refs
+      if (length === 0 && ++this.#parts === 2) return this.#end();
+      this.#needed = Math.max(HEADER_BYTES, length);
+      if (data.length - at < this.#needed) break;
+      if (length > 0) this.#line(data.subarray(at + HEADER_BYTES, at + this.#needed));
+      at += this.#needed;
+    }
+    const rest = data.subarray(at);
+    this.#waiting = [rest];
+    this.#bytes = rest.length;
+  }
+
+  #line(line: Buffer): void {
+    const idLength = line[SHA_1] === SPACE ? SHA_1 : SHA_256;
+    if (line[idLength] !== SPACE) return this.#other(line);
+    const nameEnd = idLength + 1 + this.#name.length;
+    const isNamed = line.subarray(idLength + 1, nameEnd).equals(this.#name);
+    const isPeeled = isNamed && line.subarray(nameEnd, nameEnd + PEELED.length).equals(PEELED);
+    const isWanted = isNamed && isEndOfName(line[isPeeled ? nameEnd + PEELED.length : nameEnd]);
+    const id = isWanted ? line.toString('latin1', 0, idLength) : '';
+    if (ID.test(id)) this.#found = id;
+    else if (this.#found !== undefined) return this.#end();
+    if (this.#found !== undefined && !this.wanted.startsWith('refs/tags/')) this.#end();
+  }
+
+  /**
+   * The name of the service, once. Any other line that names no ref comes behind the last one, or the text is
+   * no list of refs.
+   */
+  #other(line: Buffer): void {
+    const isService = line.toString('latin1', 0, SERVICE.length) === SERVICE;
+    if (!isService || this.#isOfGit) this.#end();
+    this.#isOfGit = isService || (this.#isOfGit && line.length >= SHA_1);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#waiting = [];
+  }
+}
+
+/** The capabilities of the host follow the first name. */
+function isEndOfName(byte: number | undefined): boolean {
+  return byte === undefined || byte === 0 || byte === END;
+}
+
+/** Length of a line, its length field included. */
+function lengthAt(data: Buffer, at: number): number {
+  let length = 0;
+  for (let end = at + HEADER_BYTES; at < end; at++) length = length * 16 + (DIGITS[data[at] ?? 0] ?? 0);
+  return length;
+}
 
 /** A repository, and how its host lets the platform in. */
 export interface GitRemote {
@@ -30,15 +150,6 @@ export class TooManyRefsError extends TerminalError {}
 /** The host failed after much of its list was read: reading that again soon costs others too much. */
 export class CostlyListError extends WaitingError {}
 
-/** Dependencies for reading lists. */
-export interface ListReading {
-  readonly guard: AddressGuard;
-  /** Pace of all lists that this process reads. */
-  readonly pace: Pace;
-}
-
-type Pace = Pick<ReadingPace, 'begin' | 'after'>;
-
 /** Amount of a list that was read. */
 interface Cost {
   bytes: number;
@@ -54,12 +165,12 @@ interface Cost {
 export async function findCommit(
   remote: GitRemote,
   repoRef: string | undefined,
-  reading: ListReading,
+  guard: AddressGuard,
 ): Promise<string> {
   const search = new RefSearch(fullRef(repoRef));
   const cost: Cost = { bytes: 0, pieces: 0 };
   try {
-    await readRefs(remote, { search, cost }, reading);
+    await readRefs(remote, { search, cost }, guard);
   } catch (error) {
     if (error instanceof TerminalError || error instanceof WaitingError) throw error;
     throw isAbove(cost, COSTLY) ? costly(remote, error) : unavailable(remote, codeOf(error), error);
@@ -83,7 +194,7 @@ interface List {
   readonly cost: Cost;
 }
 
-function readRefs(remote: GitRemote, list: List, { guard, pace }: ListReading): Promise<void> {
+function readRefs(remote: GitRemote, list: List, guard: AddressGuard): Promise<void> {
   const url = new URL(`${remote.url.replace(/(?<!\/)\/+$/, '')}/info/refs?service=git-upload-pack`);
   return new Promise((resolve, reject) => {
     const request = guardedRequest(
@@ -100,11 +211,7 @@ function readRefs(remote: GitRemote, list: List, { guard, pace }: ListReading): 
     request.on('response', (response) => {
       const refusal = judge(remote, response);
       if (refusal) reject(refusal);
-      else
-        readInto(list, response, {
-          pace,
-          done: (isCut) => (isCut ? reject(tooManyRefs(remote)) : resolve()),
-        });
+      else readInto(list, response, (isCut) => (isCut ? reject(tooManyRefs(remote)) : resolve()));
       if (refusal) request.destroy();
     });
     request.end();
@@ -112,24 +219,14 @@ function readRefs(remote: GitRemote, list: List, { guard, pace }: ListReading): 
 }
 
 /** @param done called with true when the list has more than is read */
-function readInto(
-  { search, cost }: List,
-  response: IncomingMessage,
-  { pace, done }: { readonly pace: Pace; readonly done: (isCut: boolean) => void },
-): void {
-  const pauseAfter = pace.begin();
+function readInto({ search, cost }: List, response: IncomingMessage, done: (isCut: boolean) => void): void {
   response.on('data', (chunk: Buffer) => {
     search.push(chunk);
     cost.bytes += chunk.length;
     cost.pieces++;
-    if (search.isOver || isAbove(cost, MAX)) {
-      done(!search.isOver && search.commit === undefined);
-      return void response.destroy();
-    }
-    const pauseMs = pauseAfter(chunk.length);
-    if (pauseMs === 0) return;
-    response.pause();
-    pace.after(pauseMs, () => response.resume());
+    if (!search.isOver && !isAbove(cost, MAX)) return;
+    done(!search.isOver && search.commit === undefined);
+    response.destroy();
   });
   response.on('end', () => done(false));
   response.on('error', () => undefined);

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { RefSearch } from './ref-search.js';
+import { RefSearch } from './find-commit.js';
 
 const [ONE, TWO] = ['1'.repeat(40), '2'.repeat(64)];
 

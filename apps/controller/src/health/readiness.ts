@@ -22,14 +22,12 @@ export interface ReadinessReport {
 
 /** Says whether the controller is ready, whether it leads, and what it waits for. */
 export class Readiness {
-  readonly #informers: Pick<Informers, 'unsynced'>;
-  readonly #leader: Pick<LeaderElector, 'isLeader' | 'holder'>;
   #stage: Stage = 'schema';
 
-  constructor(informers: Pick<Informers, 'unsynced'>, leader: Pick<LeaderElector, 'isLeader' | 'holder'>) {
-    this.#informers = informers;
-    this.#leader = leader;
-  }
+  constructor(
+    private readonly informers: Pick<Informers, 'unsynced'>,
+    private readonly leader: Pick<LeaderElector, 'isLeader' | 'holder'>,
+  ) {}
 
   /** Ignored while the program stops: a start that is still in progress changes nothing any more. */
   enter(stage: Stage): void {
@@ -38,7 +36,7 @@ export class Readiness {
 
   report(): ReadinessReport {
     const ready = this.#stage === 'leadership' || this.#stage === 'working';
-    return { ready, leading: this.#leader.isLeader, waits_for: this.#waitsFor() };
+    return { ready, leading: this.leader.isLeader, waits_for: this.#waitsFor() };
   }
 
   #waitsFor(): string | null {
@@ -46,9 +44,9 @@ export class Readiness {
       case 'schema':
         return 'the schema of the database';
       case 'caches':
-        return `the first lists of ${this.#informers.unsynced.join(', ')}`;
+        return `the first lists of ${this.informers.unsynced.join(', ')}`;
       case 'leadership': {
-        const { holder } = this.#leader;
+        const { holder } = this.leader;
         return holder === undefined ? 'leadership' : `leadership, which ${holder} holds`;
       }
       case 'working':

@@ -35,20 +35,17 @@ interface Known {
  * may write these by name and create nothing.
  */
 export class HubObjects {
-  readonly #client: KubeClient;
-  readonly #clock: Clock;
-  readonly #events: Pick<EventRecorder, 'record'>;
   readonly #known = new Map<string, Known>();
 
-  constructor(client: KubeClient, clock: Clock, events: Pick<EventRecorder, 'record'>) {
-    this.#client = client;
-    this.#clock = clock;
-    this.#events = events;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly clock: Clock,
+    private readonly events: Pick<EventRecorder, 'record'>,
+  ) {}
 
   async ensureLease(listener: Listener): Promise<void> {
     const known = this.#knownOf(listener);
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     if (nowMs < known.leaseLookAtMs) return;
     await this.#make(LEASES, buildListenerLease(listener), RESOURCES.Listener, listener);
     known.leaseLookAtMs = nowMs + LOOK_MS;
@@ -61,7 +58,7 @@ export class HubObjects {
    */
   async ensureOutputs(listener: Listener, revisions: readonly AgentRevision[]): Promise<readonly string[]> {
     const known = this.#knownOf(listener);
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     for (const revision of revisions) {
       const { uid: ofRevision = '' } = revision.metadata;
       const seen = known.outputs.get(ofRevision);
@@ -98,7 +95,7 @@ export class HubObjects {
       return isOwnedBy(await this.#make(CONFIG_MAPS, output, RESOURCES.AgentRevision, revision), revision);
     } catch (error) {
       if (!(error instanceof KubeApiError)) throw error;
-      this.#events.record(RESOURCES.AgentRevision, revision, {
+      this.events.record(RESOURCES.AgentRevision, revision, {
         type: 'Warning',
         reason: EVENT.outputNotKept,
         message: `creating ConfigMap ${output.metadata.name} for the last output failed, retrying every minute: ${errorText(error)}`,
@@ -114,13 +111,13 @@ export class HubObjects {
     ownerRef: ResourceRef,
     owner: KubeObject,
   ): Promise<T> {
-    const found = await this.#client.find(ref, keyOf(desired));
+    const found = await this.client.find(ref, keyOf(desired));
     if (found) return found;
     const metadata = { ...desired.metadata, ownerReferences: [controllerReference(ownerRef, owner)] };
     try {
-      return await this.#client.create(ref, { ...desired, metadata });
+      return await this.client.create(ref, { ...desired, metadata });
     } catch (error) {
-      if (isAlreadyExists(error)) return await this.#client.get(ref, keyOf(desired));
+      if (isAlreadyExists(error)) return await this.client.get(ref, keyOf(desired));
       throw error;
     }
   }

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { type Listener, listenerKeyName, NAMESPACES, SECRETS } from '#lib/resources';
-import { FakeClock, testEmbeddedKube } from '#lib/testing';
+import { FakeClock, testEmbeddedKube, testKubeClient } from '#lib/testing';
 import { ListenerKeys } from './listener-reconciler.js';
 
 const namespace = 'ws';
@@ -17,15 +16,11 @@ function listener(name: string, uid = '6f0c7b58-8a39-4f0e-9d3c-6f1f6c6f2a11'): L
 
 describe('ListenerKeys', () => {
   const server = testEmbeddedKube();
-  let client: KubeClient;
+  const client = testKubeClient(server);
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     await client.create(NAMESPACES, { metadata: { name: namespace } });
   });
-  afterAll(() => client.close());
 
   const at = (name: string) => ({ namespace, name: listenerKeyName(name) });
   const keyOf = async (name: string) => (await client.get(SECRETS, at(name))).data?.['key'];

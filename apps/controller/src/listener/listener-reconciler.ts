@@ -73,14 +73,12 @@ interface Seen {
 export class Heartbeats {
   /** Heartbeats by the listener's uid. */
   readonly #seen = new Map<string, Seen>();
-  readonly #clock: Clock;
-  readonly #staleMs: number;
 
   /** @param staleMs age at which a heartbeat is stale */
-  constructor(clock: Clock, staleMs: number) {
-    this.#clock = clock;
-    this.#staleMs = staleMs;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly staleMs: number,
+  ) {}
 
   /** Forgets listeners that do not exist any more. @param uids uids of those that do */
   keep(uids: ReadonlySet<string>): void {
@@ -105,19 +103,19 @@ export class Heartbeats {
     const { uid = '' } = listener.metadata;
     const beat = listener.status?.lastHeartbeatTime;
     if (beat === undefined) return undefined;
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     let seen = this.#seen.get(uid);
     if (seen?.beat !== beat) {
       seen = { beat, atMs: nowMs - (seen ? 0 : this.#ageAtFirstLook(listener, beat)) };
       this.#seen.set(uid, seen);
     }
-    return seen.atMs + this.#staleMs - nowMs;
+    return seen.atMs + this.staleMs - nowMs;
   }
 
   #ageAtFirstLook({ status }: Listener, beat: string): number {
-    const ageMs = Math.max(0, this.#clock.now().getTime() - Date.parse(beat));
+    const ageMs = Math.max(0, this.clock.now().getTime() - Date.parse(beat));
     const wasFresh = isConditionTrue(status?.conditions, CONDITION.heartbeatFresh);
-    return wasFresh ? Math.min(ageMs, Math.max(0, this.#staleMs - FIRST_LOOK_MS)) : ageMs;
+    return wasFresh ? Math.min(ageMs, Math.max(0, this.staleMs - FIRST_LOOK_MS)) : ageMs;
   }
 }
 
@@ -134,14 +132,12 @@ interface Known {
  * key. The pods of the listener, and those of deployments with a `minScale` of 0 that run, are replaced then.
  */
 export class ListenerKeys {
-  readonly #client: KubeClient;
-  readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
 
-  constructor(client: KubeClient, clock: Clock) {
-    this.#client = client;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly client: KubeClient,
+    private readonly clock: Clock,
+  ) {}
 
   /**
    * Makes the key of a Listener unless it exists.
@@ -150,11 +146,11 @@ export class ListenerKeys {
    */
   async ensure(listener: Listener): Promise<string> {
     const { uid = '' } = listener.metadata;
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     const known = this.#known.get(uid);
     if (known && nowMs < known.lookAtMs) return known.mark;
     const { name, namespace = '' } = listener.metadata;
-    const found = await this.#client.find(SECRETS, { namespace, name: listenerKeyName(name) });
+    const found = await this.client.find(SECRETS, { namespace, name: listenerKeyName(name) });
     const existing = found && requireOwned(found, listener);
     const key = secretValue(existing, LISTENER_KEY) ?? (await this.#make(listener, existing));
     const mark = createHash('sha256').update(`mark of ${key}`).digest('hex').slice(0, 16);
@@ -170,7 +166,7 @@ export class ListenerKeys {
   async #make(listener: Listener, existing: Secret | undefined): Promise<string> {
     const key = randomBytes(32).toString('hex');
     await applyManaged(
-      this.#client,
+      this.client,
       { kind: 'reference', ref: RESOURCES.Listener, object: listener },
       { ref: SECRETS, desired: buildListenerKey(listener, key), existing },
     );

@@ -21,13 +21,10 @@ export interface ReportParts {
  * reported it.
  */
 export class ListenerReports {
-  readonly #parts: ReportParts;
   /** Ids of reports by the uid of their Listener. */
   readonly #seen = new Map<string, ReadonlySet<string>>();
 
-  constructor(parts: ReportParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: ReportParts) {}
 
   /**
    * Records new reports. Those that a Listener has when this process first sees it were recorded by the
@@ -57,7 +54,7 @@ export class ListenerReports {
     const [ref, object] = this.#subject(report, namespace, revisions);
     if (!object || object.metadata.uid !== report.uid) return;
     const message = `listener ${name}: ${report.message}`;
-    this.#parts.events.record(ref, object, { type, reason, message });
+    this.parts.events.record(ref, object, { type, reason, message });
   }
 
   #subject(
@@ -68,6 +65,6 @@ export class ListenerReports {
     if (kind === 'AgentRevision')
       return [RESOURCES.AgentRevision, revisions.find(({ metadata }) => metadata.name === name)];
     const isOwn = revisions.some(({ spec }) => spec.deploymentName === name);
-    return [RESOURCES.AgentDeployment, isOwn ? this.#parts.deployments.find({ namespace, name }) : undefined];
+    return [RESOURCES.AgentDeployment, isOwn ? this.parts.deployments.find({ namespace, name }) : undefined];
   }
 }

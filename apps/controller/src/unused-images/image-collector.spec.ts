@@ -2,7 +2,6 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { type ImageStore, openImageStore } from '#lib/image-store';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   type AgentRevision,
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -15,7 +14,7 @@ import {
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor, testKubeClient } from '#lib/testing';
 import { ImageCollector } from './image-collector.js';
 
 const namespace = 'ws-a';
@@ -28,14 +27,11 @@ const PASSES = 2;
 
 describe('ImageCollector', () => {
   const server = testEmbeddedKube();
+  const client = testKubeClient(server);
   const root = temporaryFolder();
-  let client: KubeClient;
   let made = 0;
 
   beforeAll(async () => {
-    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
-      fieldManager: 'test',
-    });
     const crds = join(process.cwd(), 'crds');
     for (const file of readdirSync(crds).filter((name) => /agent(revision|deployment)s/.test(name)))
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, parse(readFileSync(join(crds, file), 'utf8')));
@@ -50,7 +46,6 @@ describe('ImageCollector', () => {
       ),
     );
   });
-  afterAll(() => client.close());
 
   /** Collector whose caches hold these revisions when it is made. */
   const newCollector = (cached: readonly AgentRevision[] = []) => {

@@ -73,30 +73,27 @@ const PERIOD_MS = 300_000;
  * itself is asked.
  */
 export class ImageCollector {
-  readonly #tools: CollectorTools;
   /** Images that the last pass found unused: digests, and digests of a namespace. */
   #before: ReadonlySet<string> = new Set();
   #nextMs = 0;
 
-  constructor(tools: CollectorTools) {
-    this.#tools = tools;
-  }
+  constructor(private readonly tools: CollectorTools) {}
 
   /** Asked at every change of a revision, and works every five minutes. */
   async reconcile(): Promise<Result> {
-    const { clock, store } = this.#tools;
+    const { clock, store } = this.tools;
     if (!store) return done();
     const earlyMs = this.#nextMs - clock.monotonicMs();
     if (earlyMs > 0) return after(earlyMs);
     await this.#removeContents(store);
     const folders = await store.removeUnusedPackages();
-    if (folders > 0) this.#tools.log.info({ folders }, 'removed packages that no image uses any more');
+    if (folders > 0) this.tools.log.info({ folders }, 'removed packages that no image uses any more');
     this.#nextMs = clock.monotonicMs() + PERIOD_MS;
     return after(PERIOD_MS);
   }
 
   async #removeContents(store: UsedStore): Promise<void> {
-    const { revisions, deployments, cluster, log } = this.#tools;
+    const { revisions, deployments, cluster, log } = this.tools;
     const uid = cluster();
     const holders = await store.holders();
     const [contents, given] = [await store.listUnnamed(uid), await store.listGiven(uid)];
@@ -122,7 +119,7 @@ export class ImageCollector {
   }
 
   async #namedNow(): Promise<NamedImages> {
-    const { client } = this.#tools;
+    const { client } = this.tools;
     const [deployments, revisions, pods] = await Promise.all([
       client.list(RESOURCES.AgentDeployment),
       client.list(RESOURCES.AgentRevision),

@@ -8,16 +8,19 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
   FIELD_MANAGER,
+  FINALIZER,
   findCondition,
   NAMESPACES,
   NETWORK_POLICIES,
   type ResourceRef,
   RESOURCES,
+  ROLE_BINDINGS,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { hasRealKubernetes, testApiServer, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
+import type { TenantRest } from '#lib/trace-store';
 import { openCaches } from '../caches.js';
 import { type WorkspaceOptions, WorkspaceReconciler } from './workspace-reconciler.js';
 
@@ -57,6 +60,10 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     await client?.close();
   });
 
+  /** Tenants that the store was told to remove, and what it answers next: nothing is left. */
+  const removed: string[] = [];
+  const rests: TenantRest[] = [];
+
   const levelOf = async (name: string) =>
     (await client.find(NAMESPACES, { name: `ws-${name}` }))?.metadata.labels?.[LABEL];
   const conditionOf = async (name: string) =>
@@ -73,7 +80,15 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
       limits: DEFAULT_EXPORT_LIMITS,
       history: { keptMs: 3_600_000, keptExports: 200 },
     };
-    return new WorkspaceReconciler(caches, controller, systemClock, options);
+    const store = {
+      tenants: {
+        async remove(tenantId: string) {
+          removed.push(tenantId);
+          return rests.shift();
+        },
+      },
+    };
+    return new WorkspaceReconciler(caches, controller, systemClock, store, options);
   }
 
   /** Reconciles until the workspace is ready and its namespace is as the caches of the next pass show it. */
@@ -101,12 +116,20 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     await reconciler.reconcile({ name });
   }
 
-  async function make(name: string, tenant: string): Promise<void> {
-    const spec = {
-      tenantId: `7b0c1a52-1111-4222-8333-${tenant.padStart(12, '0')}`,
-      plan: 'enterprise',
-    } as const;
-    await client.create(RESOURCES.Workspace, { metadata: { name }, spec });
+  const tenantOf = (tenant: string) => `7b0c1a52-1111-4222-8333-${tenant.padStart(12, '0')}`;
+
+  async function make(name: string, tenant: string, finalizers: string[] = []): Promise<void> {
+    const spec = { tenantId: tenantOf(tenant), plan: 'enterprise' } as const;
+    await client.create(RESOURCES.Workspace, { metadata: { name, finalizers }, spec });
+  }
+
+  /** Deletes a workspace whose namespace is gone. */
+  async function makeEnding(name: string, tenant: string): Promise<void> {
+    await make(name, tenant, [FINALIZER.workspace]);
+    await client.delete(RESOURCES.Workspace, { name });
+    await waitFor(() =>
+      Promise.resolve(caches.workspaces.find({ name })?.metadata.deletionTimestamp !== undefined),
+    );
   }
 
   /** A controller manager would. */
@@ -179,10 +202,112 @@ const CRDS = join(import.meta.dirname, '../../../../crds');
     expect(deployment.metadata.deletionTimestamp).toBeDefined();
     await reconciler.reconcile({ name: 'far' });
     expect(await isEnding()).toBe(false);
+    expect(await conditionOf('far')).toMatchObject({
+      status: 'False',
+      reason: 'Deleting',
+      message: 'namespace ws-far is deleted once listeners elsewhere have removed what runs there of agent',
+    });
     await client.merge(RESOURCES.AgentDeployment, { namespace, name }, { metadata: { finalizers: null } });
     await waitFor(() => Promise.resolve(caches.deployments.list(namespace).length === 0));
     await reconciler.reconcile({ name: 'far' });
     expect(await isEnding()).toBe(true);
+  });
+
+  it("says in the namespace's own words what its deletion waits for", async () => {
+    await make('busy', '7', [FINALIZER.workspace]);
+    await Promise.all([settle('busy', undefined), giveAccount('busy')]);
+    await client.delete(RESOURCES.Workspace, { name: 'busy' });
+    await waitFor(() =>
+      Promise.resolve(caches.workspaces.find({ name: 'busy' })?.metadata.deletionTimestamp !== undefined),
+    );
+    const reconciler = reconcilerOf(undefined);
+    await reconciler.reconcile({ name: 'busy' });
+    expect(await conditionOf('busy')).toMatchObject({
+      status: 'False',
+      reason: 'Deleting',
+      message: 'deleting namespace ws-busy',
+    });
+    const condition = (type: string, status: 'True' | 'False', message: string) => ({
+      type,
+      status,
+      message,
+    });
+    const conditions = [
+      condition('NamespaceDeletionContentFailure', 'False', 'All content successfully deleted'),
+      condition('NamespaceContentRemaining', 'True', 'pods. has 1 resource instances'),
+      condition('NamespaceFinalizersRemaining', 'True', 'a.example.com/b in 1 resource instances'),
+    ];
+    await client.merge(
+      NAMESPACES,
+      { name: 'ws-busy' },
+      { status: { conditions } },
+      { subresource: 'status' },
+    );
+    await reconciler.reconcile({ name: 'busy' });
+    expect((await conditionOf('busy'))?.message).toBe(
+      'deleting namespace ws-busy: pods. has 1 resource instances; a.example.com/b in 1 resource instances',
+    );
+  });
+
+  it('stays until no row of its tenant is left in the trace store, and names what is left', async () => {
+    await makeEnding('ending', '5');
+    removed.length = 0;
+    rests.push({ kind: 'projects', projects: 3 }, { kind: 'rows', table: 'prompts' });
+    for (const left of ['those of 3 tracing projects are left', 'those of prompts and others are left']) {
+      await reconcilerOf(undefined).reconcile({ name: 'ending' });
+      expect(await conditionOf('ending')).toMatchObject({
+        status: 'False',
+        reason: 'Deleting',
+        message: `the namespace is deleted; removing rows of the trace store: ${left}`,
+      });
+    }
+    // another controller continues
+    await reconcilerOf(undefined).reconcile({ name: 'ending' });
+    expect(await client.find(RESOURCES.Workspace, { name: 'ending' })).toBeUndefined();
+    expect(removed).toEqual([tenantOf('5'), tenantOf('5'), tenantOf('5')]);
+  });
+
+  it('leaves the rows of a tenant to the older workspace that has it', async () => {
+    await make('older', '6');
+    const { creationTimestamp } = (await client.get(RESOURCES.Workspace, { name: 'older' })).metadata;
+    // times of creation are whole seconds
+    await waitFor(() => Promise.resolve(Date.now() >= Date.parse(creationTimestamp ?? '') + 1_000));
+    await makeEnding('younger', '6');
+    removed.length = 0;
+    await reconcilerOf(undefined).reconcile({ name: 'younger' });
+    expect(await client.find(RESOURCES.Workspace, { name: 'younger' })).toBeUndefined();
+    expect(removed).toEqual([]);
+  });
+
+  it('keeps its right to Secrets until no finalizer of the namespace needs it', async () => {
+    const namespace = 'ws-left';
+    const binding = { namespace, name: 'agentplane-controller-secrets' };
+    const deployment = { namespace, name: 'agent' };
+    await make('left', '4');
+    await Promise.all([settle('left', undefined), giveAccount('left')]);
+    await client.create(RESOURCES.AgentDeployment, {
+      metadata: { ...deployment, finalizers: ['agentplane.dev/tested'] },
+      spec: {
+        source: 'external_image',
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'local/none' },
+        suspend: false,
+        revisionHistoryLimit: 10,
+      },
+    });
+    // a controller manager deletes everything in a namespace that ends
+    await client.delete(NAMESPACES, { name: namespace });
+    await client.delete(ROLE_BINDINGS, binding);
+    await client.delete(RESOURCES.AgentDeployment, deployment);
+    await waitFor(() =>
+      Promise.resolve(caches.namespaces.find({ name: namespace })?.metadata.deletionTimestamp !== undefined),
+    );
+    const reconciler = reconcilerOf(undefined);
+    await reconciler.reconcile({ name: 'left' });
+    expect(await client.find(ROLE_BINDINGS, binding)).toBeDefined();
+    await client.merge(RESOURCES.AgentDeployment, deployment, { metadata: { finalizers: null } });
+    await reconciler.reconcile({ name: 'left' });
+    expect(await client.find(ROLE_BINDINGS, binding)).toBeUndefined();
   });
 
   it('leaves the level that a person has set, and reports it', async () => {

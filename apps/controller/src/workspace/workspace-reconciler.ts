@@ -10,7 +10,8 @@ import {
 import {
   AGENT_POLICY,
   buildAgentPolicy,
-  buildApiBindings,
+  buildProgramBindings,
+  CONTROLLER_SECRETS,
   type EgressRules,
   POD_SECURITY_LABEL,
   type PodSecurityLevel,
@@ -18,12 +19,14 @@ import {
 } from '#lib/manifests';
 import { done, finalizerStep, observedGeneration, type Result, wait } from '#lib/reconcile';
 import {
+  type AgentDeployment,
   CONDITION,
   type ConditionDraft,
   FINALIZER,
   isDeleting,
   LABEL,
   MANAGED_BY,
+  type KubeObject,
   type Namespace,
   NAMESPACES,
   NETWORK_POLICIES,
@@ -36,11 +39,13 @@ import {
   type WorkspaceStatus,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import type { TraceStore } from '#lib/trace-store';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
 import type { Caches } from '../caches.js';
 import { type ExportHistory, historyOf } from '../export-archive/decide-archive.js';
 import { ensureId, isOlder } from '../identity/decide-id.js';
 import { conditionsOf } from '../status-conditions.js';
+import { namespaceRestText, remoteRestText, tenantRestText } from './deletion-words.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -85,14 +90,19 @@ export function namespaceLabels({ metadata, spec }: Workspace): Readonly<Record<
   };
 }
 
+/** The older workspace that has the tenant, whose rows are not this one's. */
+function olderTwin({ metadata, spec }: Workspace, workspaces: readonly Workspace[]): Workspace | undefined {
+  return workspaces.find(
+    (other) =>
+      other.metadata.uid !== metadata.uid &&
+      other.spec.tenantId.toLowerCase() === spec.tenantId.toLowerCase() &&
+      isOlder(other.metadata, metadata),
+  );
+}
+
 /** Next step for a workspace. */
 export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): WorkspaceDecision {
-  const twin = world.workspaces.find(
-    (other) =>
-      other.metadata.uid !== workspace.metadata.uid &&
-      other.spec.tenantId.toLowerCase() === workspace.spec.tenantId.toLowerCase() &&
-      isOlder(other.metadata, workspace.metadata),
-  );
+  const twin = olderTwin(workspace, world.workspaces);
   if (twin)
     return {
       kind: 'refuse',
@@ -149,15 +159,35 @@ export interface WorkspaceOptions {
   readonly history: ExportHistory;
 }
 
-/** Gives each Workspace its namespace, and deletes it with everything in it. */
+/** Kinds whose finalizers read or delete Secrets. */
+const NEED_SECRETS = [
+  RESOURCES.AgentDeployment,
+  RESOURCES.AgentRevision,
+  RESOURCES.BulkExportDestination,
+  RESOURCES.BulkExport,
+  RESOURCES.BulkExportRun,
+];
+
+/** Part of the trace store that the deletion of a workspace needs. */
+export type TenantStore = Pick<TraceStore, 'tenants'>;
+
+/** Gives each Workspace its namespace, and deletes it with everything in it and all rows of its tenant. */
 export class WorkspaceReconciler {
   readonly #caches: WorkspaceCaches;
   readonly #client: KubeClient;
   readonly #clock: Clock;
   readonly #status: StatusWriter;
   readonly #options: WorkspaceOptions;
+  readonly #store: TenantStore;
 
-  constructor(caches: WorkspaceCaches, client: KubeClient, clock: Clock, options: WorkspaceOptions) {
+  constructor(
+    caches: WorkspaceCaches,
+    client: KubeClient,
+    clock: Clock,
+    store: TenantStore,
+    options: WorkspaceOptions,
+  ) {
+    this.#store = store;
     this.#caches = caches;
     this.#client = client;
     this.#clock = clock;
@@ -174,8 +204,9 @@ export class WorkspaceReconciler {
     const held = await addFinalizer(this.#client, RESOURCES.Workspace, found, FINALIZER.workspace);
     const workspace = await ensureId(this.#client, RESOURCES.Workspace, held, this.#caches.workspaces);
     const name = workspaceNamespace(workspace.metadata.name);
+    const namespace = this.#caches.namespaces.find({ name });
     const decided = decideWorkspace(workspace, {
-      namespace: this.#caches.namespaces.find({ name }),
+      namespace,
       hasDefaultAccount:
         this.#caches.defaultAccounts.find({ namespace: name, name: 'default' }) !== undefined,
       workspaces: this.#caches.workspaces.list(),
@@ -185,7 +216,8 @@ export class WorkspaceReconciler {
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
     if (decision.kind === 'ready') await this.#boundAgents(name);
     // the access is granted before the ready status is reported: the api may store a Secret there at once
-    if (decision.kind === 'ready') await this.#letApiIn(name);
+    if (decision.kind === 'ready') await this.#letProgramsIn(name);
+    if (namespace && isDeleting(namespace)) await this.#leave(name);
     await this.#report(workspace, decision);
     // a refusal ends when the other object is deleted, which does not wake this one
     if (decision.kind === 'refuse') return wait(decision.reason, 30_000);
@@ -231,9 +263,9 @@ export class WorkspaceReconciler {
     await this.#client.delete(NETWORK_POLICIES, { namespace, name: AGENT_POLICY });
   }
 
-  /** The api reads logs of pods, and keeps Secrets, in the namespaces of workspaces alone. */
-  async #letApiIn(namespace: string): Promise<void> {
-    for (const binding of buildApiBindings(namespace, this.#options.systemNamespace)) {
+  /** Secrets, and logs of pods, are within reach of the platform's programs in the namespaces of workspaces alone. */
+  async #letProgramsIn(namespace: string): Promise<void> {
+    for (const binding of buildProgramBindings(namespace, this.#options.systemNamespace)) {
       if (await this.#client.find(ROLE_BINDINGS, binding.metadata)) continue;
       try {
         await this.#client.create(ROLE_BINDINGS, binding);
@@ -241,6 +273,17 @@ export class WorkspaceReconciler {
         if (!isAlreadyExists(error)) throw error;
       }
     }
+  }
+
+  /**
+   * Gives up the right to Secrets of a namespace that is being deleted. The namespace controller deletes the binding
+   * at once, and finalizers of deployments and exports still read and delete Secrets: the last of them ends it.
+   */
+  async #leave(namespace: string): Promise<void> {
+    for (const ref of NEED_SECRETS)
+      if ((await this.#client.list<KubeObject>(ref, { namespace })).items.length > 0) return;
+    const binding = await this.#client.find(ROLE_BINDINGS, { namespace, name: CONTROLLER_SECRETS });
+    if (binding) await removeFinalizer(this.#client, ROLE_BINDINGS, binding, FINALIZER.workspace);
   }
 
   async #report(workspace: Workspace, decision: Settled): Promise<void> {
@@ -266,26 +309,46 @@ export class WorkspaceReconciler {
   /**
    * Deletes the deployments of a workspace with a remote listener, and waits for them: the account with which the listener
    * says that it has cleared up ends with the namespace.
-   * @returns true once its places are cleared, or after a minute
+   * @returns those that are left; none after a minute
    */
-  async #clearRemotePlaces({ metadata }: Workspace, namespace: string): Promise<boolean> {
-    if (!this.#caches.listeners.list(namespace).some(({ spec }) => spec.remote)) return true;
+  async #clearRemotePlaces({ metadata }: Workspace, namespace: string): Promise<readonly AgentDeployment[]> {
+    if (!this.#caches.listeners.list(namespace).some(({ spec }) => spec.remote)) return [];
     const left = this.#caches.deployments.list(namespace);
     for (const one of left)
       if (!isDeleting(one)) await this.#client.delete(RESOURCES.AgentDeployment, one.metadata);
     const sinceMs = this.#clock.now().getTime() - Date.parse(metadata.deletionTimestamp ?? '');
-    return left.length === 0 || sinceMs > REMOTE_PLACES_MS;
+    return sinceMs > REMOTE_PLACES_MS ? [] : left;
   }
 
-  /** The namespace goes first: finalizers of what is in it still need the workspace's tenant. */
+  /** Reports what a deletion waits for. */
+  async #await(workspace: Workspace, message: string): Promise<Result> {
+    await this.#report(workspace, { kind: 'wait', reason: REASON.deleting, message });
+    return wait(REASON.deleting, LOOK_AGAIN_MS);
+  }
+
+  /**
+   * The namespace goes first: finalizers of what is in it still need the workspace's tenant, and nothing in it sends runs
+   * any more. Then its rows of the trace store are removed, a part in each pass: what is left is read from the store each
+   * time, so that any controller continues.
+   */
   async #finalize(workspace: Workspace): Promise<Result> {
     const name = workspaceNamespace(workspace.metadata.name);
     const namespace = await this.#client.find(NAMESPACES, { name });
     if (namespace && isOurs(namespace, workspace)) {
-      if (!isDeleting(namespace) && (await this.#clearRemotePlaces(workspace, name)))
-        await this.#client.delete(NAMESPACES, { name }, uidOf(namespace.metadata.uid));
-      return wait(REASON.deleting, LOOK_AGAIN_MS);
+      if (isDeleting(namespace)) {
+        await this.#leave(name);
+        return await this.#await(workspace, namespaceRestText(namespace));
+      }
+      const elsewhere = await this.#clearRemotePlaces(workspace, name);
+      if (elsewhere.length > 0) return await this.#await(workspace, remoteRestText(name, elsewhere));
+      await this.#client.delete(NAMESPACES, { name }, uidOf(namespace.metadata.uid));
+      return await this.#await(workspace, namespaceRestText(namespace));
     }
+    const { items: workspaces } = await this.#client.list(RESOURCES.Workspace);
+    const rest = olderTwin(workspace, workspaces)
+      ? undefined
+      : await this.#store.tenants.remove(workspace.spec.tenantId.toLowerCase());
+    if (rest) return await this.#await(workspace, tenantRestText(rest));
     await removeFinalizer(this.#client, RESOURCES.Workspace, workspace, FINALIZER.workspace);
     return done();
   }

@@ -3,8 +3,7 @@ import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import { forEachElement, readDecimal, readInt64, readMicros, readUuid } from '#lib/parquet';
 import type { Tuple } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import type { ExportColumn } from '#lib/trace-store';
-import type { FileSink, FileWriter } from '../file-writer.js';
+import type { ExportColumn, FileSink, FileWriter } from '#lib/trace-store';
 import { blankBreaks, LineBuffer, type LinePiece } from './line-buffer.js';
 
 /**

@@ -71,7 +71,7 @@ export function deployment(
   };
 }
 
-/** A revision with conditions written as `Type/Status/Reason`. */
+/** A revision with conditions written as `Type/Status/Reason`; one that is ready has an address. */
 export function revision(number: number, ...words: string[]): AgentRevision {
   const conditions: Condition[] = words.map((word) => {
     const [type = '', status = 'True', reason = 'Because'] = word.split('/');
@@ -82,7 +82,7 @@ export function revision(number: number, ...words: string[]): AgentRevision {
     kind: 'AgentRevision',
     metadata: { name: `a-${number}`, uid: `id-${number}` },
     spec: { number } as AgentRevision['spec'],
-    status: { conditions },
+    status: { conditions, ...(words.includes('Ready') ? { url: 'http://a.ws-x.svc' } : {}) },
   };
 }
 

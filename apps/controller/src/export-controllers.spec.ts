@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BulkExport } from '#lib/resources';
-import { movesQueue, nextExport } from './bulk-export-module.js';
+import { movesQueue, nextExport } from './export-controllers.js';
 
 function anExport(name: string, state: 'queued' | 'begun' | 'ended' | 'waits', second = 0): BulkExport {
   const condition = (type: string, reason: string) => ({ type, status: 'True', reason, message: '' });
