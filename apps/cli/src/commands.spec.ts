@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { COMMANDS, GROUPS } from './commands.js';
+import { COMMANDS, GROUPS, headingOf } from './commands.js';
 
 const rows = COMMANDS.map((command) => [command.words, command] as const);
 
@@ -20,6 +20,15 @@ describe('the table of commands', () => {
     expect(examples.length).toBeGreaterThan(0);
     for (const example of examples) expect(example.startsWith(words)).toBe(true);
   });
+
+  it.each(rows)(
+    '%s has a heading in the help, under which its first clause fits into a line',
+    (_words, command) => {
+      expect(headingOf(command)).not.toBe('');
+      const shown = command.words.includes(' ') ? GROUPS[command.words.split(' ')[0] ?? ''] : command.about;
+      expect((shown?.split(/[:;,]/)[0] ?? '').length).toBeLessThan(80 - 17);
+    },
+  );
 
   it.each(rows)('%s takes optional arguments last', (_words, { arguments: taken = [] }) => {
     const order = taken.map(({ isOptional }) => isOptional === true);

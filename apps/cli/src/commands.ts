@@ -3,43 +3,43 @@ import {
   BACKUP_VERIFY,
   type Command,
   command,
-  optional,
   MIGRATE_DATABASE,
   MIGRATE_OBJECTS,
   MIGRATE_RESOURCES,
   MIGRATE_TRACES,
+  optional,
   RESTORE,
   toggle,
   UP,
 } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
-import { ACP_COMMAND } from './acp/acp-rows.js';
-import { CHAT_COMMANDS } from './chat/chat-rows.js';
-import { completionCommands } from './completion/completion-rows.js';
-import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
+import {
+  ACP_COMMAND,
+  CHAT_COMMANDS,
+  DEPLOY_COMMAND,
+  ROLLOUT_COMMANDS,
+  SECRET_COMMANDS,
+} from './commands/agent-commands.js';
+import {
+  completionCommands,
+  CONTEXT_COMMANDS,
+  DOCTOR_COMMAND,
+  DOWN_COMMAND,
+} from './commands/platform-commands.js';
 import { TARGET_OPTIONS } from './context/target.js';
-import { CHECK_COMMAND } from './check/check-rows.js';
-import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
-import { DEV_COMMAND } from './dev/dev-rows.js';
-import { DOCTOR_COMMAND } from './doctor/doctor-rows.js';
-import { DOWN_COMMAND } from './down/down-rows.js';
-import { EVENTS_COMMAND } from './events/events-rows.js';
-import { EXPORT_COMMANDS } from './export/export-rows.js';
-import { IMAGE_COMMANDS } from './image/image-rows.js';
-import { IMPORT_COMMANDS } from './import/import-rows.js';
-import { KEY_COMMANDS } from './keys/keys-rows.js';
-import { LISTENER_COMMANDS } from './listener/listener-rows.js';
-import { LOGS_COMMANDS } from './logs/logs-rows.js';
-import { NEW_COMMAND } from './new/new-rows.js';
-import { OBJECT_COMMANDS } from './objects/object-rows.js';
+import { CHECK_COMMAND, DEV_COMMAND, IMAGE_COMMANDS, NEW_COMMAND } from './commands/author-commands.js';
+import { EVENTS_COMMAND, LOGS_COMMANDS, OBJECT_COMMANDS, POD_COMMANDS } from './commands/object-commands.js';
+import { EXPORT_COMMANDS } from './commands/export-commands.js';
+import {
+  IMPORT_COMMANDS,
+  LAKE_COMMANDS,
+  PRICE_COMMANDS,
+  SQL_COMMANDS,
+  TRACE_COMMANDS,
+} from './commands/trace-commands.js';
+import { KEY_COMMANDS, LISTENER_COMMANDS, WORKSPACE_COMMANDS } from './commands/workspace-commands.js';
 import { OUTPUT } from './output/output-option.js';
-import { PRICE_COMMANDS } from './prices/prices-rows.js';
-import { ROLLOUT_COMMANDS } from './rollout/rollout-rows.js';
-import { SECRET_COMMANDS } from './secrets/secrets-rows.js';
-import { SQL_COMMANDS } from './sql/sql-rows.js';
-import { TRACE_COMMANDS } from './traces/traces-rows.js';
-import { WORKSPACE_COMMANDS } from './workspace/workspace-rows.js';
 
 /** Subject of each noun with verbs. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -47,15 +47,16 @@ export const GROUPS: Readonly<Record<string, string>> = {
   contexts: 'platforms known by name: address, key, region',
   export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
-  import: 'what other products hold, moved into a workspace',
+  import: 'move data of other products into a workspace',
   keys: 'API keys of a workspace',
-  listener: 'what carries out deployments in another cluster',
-  prices: 'prices of models, by which runs get their costs',
+  lake: 'days whose payloads are in the object store',
+  listener: 'programs that run deployments in other clusters',
+  prices: 'prices of models, which give runs their costs',
   runs: 'executions of an agent',
-  secrets: 'variables of a deployment that answers never show',
-  migrate: 'data that moves to another installation',
+  secrets: 'secret variables of a deployment',
+  migrate: 'move data to another installation',
   threads: 'conversations of an agent',
-  traces: 'what agents did, run by run',
+  traces: 'traces of agents, run by run',
   workspace: 'tenants: each with its namespace, plan, keys and limits',
 };
 
@@ -84,15 +85,18 @@ const BACKUP_COMMANDS = [
 const DASHBOARD = command(
   {
     words: 'dashboard',
-    about: 'show deployments, revisions and exports, live in the terminal',
+    about: 'show deployments with their revisions and exports, live in the terminal',
     options: {
       ...TARGET_OPTIONS,
       kubeconfig: optional('--kubeconfig <file>', 'kubeconfig of another cluster', 'file'),
       namespace: optional('-n, --namespace <name>', 'namespace to show'),
       allNamespaces: toggle('-A, --all-namespaces', 'show every namespace'),
-      view: optional('--view <name>', 'view to begin with, as after ":"; several with commas when it prints'),
-      mouse: toggle('--mouse', 'take the mouse: clicks select, double clicks open, the wheel moves'),
-      once: toggle('--once', 'print the views as lines and end, also on a terminal'),
+      view: optional(
+        '--view <name>',
+        'first view, as after ":"; with --once and --linear several, separated by commas',
+      ),
+      mouse: toggle('--mouse', 'use the mouse: a click selects, a double click opens, the wheel scrolls'),
+      once: toggle('--once', 'print the views as lines and exit, also on a terminal'),
       linear: toggle(
         '--linear',
         'print the views, then a line for each change, until Ctrl-C: for screen readers',
@@ -141,35 +145,28 @@ const VERSION = command(
   },
 );
 
+/** Commands by what a person wants to do, as the help shows them. */
+const SECTIONS: Readonly<Record<string, readonly Command[]>> = {
+  'Write an agent': [NEW_COMMAND, DEV_COMMAND, CHECK_COMMAND, ...IMAGE_COMMANDS],
+  'Run agents': [DEPLOY_COMMAND, ...ROLLOUT_COMMANDS, ...SECRET_COMMANDS, ...CHAT_COMMANDS, ACP_COMMAND],
+  'Look and act': [DASHBOARD, ...OBJECT_COMMANDS, ...LOGS_COMMANDS, EVENTS_COMMAND, ...POD_COMMANDS],
+  'Traces and exports': [
+    ...TRACE_COMMANDS,
+    ...SQL_COMMANDS,
+    ...PRICE_COMMANDS,
+    ...LAKE_COMMANDS,
+    ...EXPORT_COMMANDS,
+    ...IMPORT_COMMANDS,
+  ],
+  'Tenants and access': [...WORKSPACE_COMMANDS, ...KEY_COMMANDS, ...LISTENER_COMMANDS, ...CONTEXT_COMMANDS],
+  'The platform of this machine': [UP_COMMAND, DOWN_COMMAND, STATUS, DOCTOR_COMMAND, ...BACKUP_COMMANDS],
+  'This program': [...completionCommands(() => ({ commands: COMMANDS, groups: GROUPS })), VERSION],
+};
+
 /** Every command, in the order of the help. Each loads what it needs when it runs, so the help loads none of it. */
-export const COMMANDS: readonly Command[] = [
-  NEW_COMMAND,
-  DEV_COMMAND,
-  CHECK_COMMAND,
-  UP_COMMAND,
-  DOWN_COMMAND,
-  STATUS,
-  DOCTOR_COMMAND,
-  DASHBOARD,
-  ...OBJECT_COMMANDS,
-  ...LOGS_COMMANDS,
-  EVENTS_COMMAND,
-  ACP_COMMAND,
-  ...CHAT_COMMANDS,
-  DEPLOY_COMMAND,
-  ...ROLLOUT_COMMANDS,
-  ...SECRET_COMMANDS,
-  ...EXPORT_COMMANDS,
-  ...PRICE_COMMANDS,
-  ...SQL_COMMANDS,
-  ...TRACE_COMMANDS,
-  ...IMPORT_COMMANDS,
-  ...IMAGE_COMMANDS,
-  ...WORKSPACE_COMMANDS,
-  ...LISTENER_COMMANDS,
-  ...KEY_COMMANDS,
-  ...CONTEXT_COMMANDS,
-  ...BACKUP_COMMANDS,
-  ...completionCommands(() => ({ commands: COMMANDS, groups: GROUPS })),
-  VERSION,
-];
+export const COMMANDS: readonly Command[] = Object.values(SECTIONS).flat();
+
+/** The heading of the help under which a command is. */
+export function headingOf(command: Command): string {
+  return Object.entries(SECTIONS).find(([, commands]) => commands.includes(command))?.[0] ?? '';
+}

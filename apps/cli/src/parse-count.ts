@@ -1,3 +1,4 @@
+import { wholeNumber } from '#lib/command-line';
 import { formatInstant, parseInstant } from '#lib/time';
 
 /**
@@ -20,8 +21,4 @@ export function oneOf<const W extends string>(words: readonly W[]): (text: strin
 }
 
 /** A number of things to show, such as `--limit 20`. */
-export function parseCount(text: string): number {
-  const count = Number(text);
-  if (!/^\d{1,5}$/.test(text) || count < 1) throw new Error('must be a number from 1');
-  return count;
-}
+export const parseCount = wholeNumber(1, 99_999);

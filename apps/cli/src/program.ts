@@ -1,6 +1,6 @@
 import { runCommandLine } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
-import { COMMANDS, GROUPS } from './commands.js';
+import { COMMANDS, GROUPS, headingOf } from './commands.js';
 
 await runCommandLine(
   {
@@ -8,6 +8,7 @@ await runCommandLine(
     version: PLATFORM_VERSION,
     groups: GROUPS,
     commands: COMMANDS,
+    headingOf,
     report: async (error) => (await import('./report-error.js')).reportError(error),
   },
   process.argv.slice(2),

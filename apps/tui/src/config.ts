@@ -1,4 +1,5 @@
-import { flag, list, optionalText, text } from '#lib/config';
+import { wholeNumber } from '#lib/command-line';
+import { flag, list, optionalParsed, optionalText, text } from '#lib/config';
 
 /** Settings of the dashboard. */
 export const CONFIG = {
@@ -15,7 +16,13 @@ export const CONFIG = {
     'AGENTPLANE_REST_CA',
     'PEM file of certificates that the REST interface is trusted by',
   ),
-  restKeyFd: optionalText('AGENTPLANE_REST_KEY_FD', 'descriptor from which the API key for it is read'),
+  restKeyFd: optionalParsed(
+    'AGENTPLANE_REST_KEY_FD',
+    'descriptor from which the API key for it is read',
+    wholeNumber(0, 65_535),
+  ),
+  configHome: optionalText('XDG_CONFIG_HOME', 'folder of the user’s settings; ~/.config when missing'),
+  home: text('HOME', 'the user’s home folder', { fallback: '/' }),
   visual: optionalText('VISUAL', 'editor, as a command line'),
   browser: optionalText('BROWSER', 'browser, as a command line; %s is the address'),
   display: optionalText('DISPLAY', 'X11 display, without which there is no browser on Linux'),

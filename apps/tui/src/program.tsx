@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { render } from 'ink';
 import { visibleText } from '#lib/command-line';
 import { loadConfig } from '#lib/config';
@@ -9,6 +10,7 @@ import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
+import { Favourites } from './acting/favourites.js';
 import { KubeDeeds } from './acting/kube-deeds.js';
 import { browserCommand, urlOpener } from './acting/open-url.js';
 import { CONFIG } from './config.js';
@@ -64,7 +66,7 @@ async function main(): Promise<number> {
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
   const namespace = config.allNamespaces ? undefined : (config.namespace ?? connection.namespace);
   const { dataFolder, restUrl, restKeyFd } = config;
-  const restKey = restKeyFd === undefined ? undefined : readFileSync(Number(restKeyFd), 'utf8').trim();
+  const restKey = restKeyFd === undefined ? undefined : readFileSync(restKeyFd, 'utf8').trim();
   const client = new KubeClient(connection, { fieldManager: 'agentplane-dashboard' });
   const rest =
     restUrl === undefined || restKey === undefined
@@ -77,7 +79,7 @@ async function main(): Promise<number> {
   const world = new KubeWorld({
     client,
     findTrouble: () => (dataFolder === undefined ? undefined : findDiskTrouble(dataFolder)),
-    ...(rest ? { rest: (name, changed) => new RestItems(rest, name, changed, systemClock) } : {}),
+    ...(rest ? { rest: (source, changed) => new RestItems(rest, source, changed, systemClock) } : {}),
     clock: systemClock,
     // log lines would tear the screen
     log: createLogger('dashboard', 'silent'),
@@ -110,7 +112,11 @@ async function main(): Promise<number> {
     command: browserCommand(process.platform, config),
     copy: (text) => process.stdout.write(copyCode(text)),
   });
-  const deeds = new KubeDeeds({ client, rest, clock: systemClock, editor, openUrl, pulse, dataFolder });
+  const kept = { pulse, dataFolder, folder: process.cwd() };
+  const { configHome = join(config.home, '.config'), kubeconfigPath } = config;
+  const favourites = new Favourites(join(configHome, 'agentplane', 'dashboard.json'), connection.server);
+  const cluster = { client, connection, kubeconfigPath, favourites };
+  const deeds = new KubeDeeds({ ...cluster, rest, clock: systemClock, editor, openUrl, ...kept });
   const screen = render(
     <Dashboard
       world={world}

@@ -1,66 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { build } from 'esbuild';
 import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
-import { quietFor, temporaryFolder, waitFor } from '#lib/testing';
-import { TerminalScreen } from './testdata/terminal-screen.js';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { OnTerminal } from './testdata/on-terminal.js';
 
 const REPOSITORY = resolve(import.meta.dirname, '..', '..', '..');
 const GOLDEN = join(import.meta.dirname, 'testdata', 'screens');
-const LINES = 24;
-
-/** A program on a terminal of its own: `script` of util-linux makes the pseudo terminal, stty its size. */
-class OnTerminal {
-  readonly screen: TerminalScreen;
-  readonly #child: ChildProcess;
-  readonly ended: Promise<number | null>;
-  /** Every byte. */
-  written = '';
-
-  constructor(program: string, columns: number, environment: Readonly<Record<string, string>>) {
-    this.screen = new TerminalScreen(columns, LINES);
-    const command = `stty cols ${columns} rows ${LINES}; exec "${process.execPath}" "${program}"`;
-    this.#child = spawn('script', ['-qec', command, '/dev/null'], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-      env: {
-        ...inheritedEnvironment(['PATH', 'HOME', 'LANG']),
-        TERM: 'xterm',
-        SHELL: '/bin/sh',
-        ...environment,
-      },
-    });
-    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.written += text;
-      this.screen.write(text);
-    });
-    this.ended = new Promise((done) => this.#child.once('exit', done));
-  }
-
-  /** Waits until the screen is a text, or it is clear that it will not be. */
-  async becomes(wanted: string): Promise<void> {
-    await waitFor(() => this.screen.text() === wanted).catch(() => undefined);
-    expect(this.screen.text()).toBe(wanted);
-  }
-
-  /** The frame that stays on the screen for a while. */
-  async settled(): Promise<string> {
-    for (;;) {
-      const before = this.screen.text();
-      await quietFor(300);
-      if (before !== '' && this.screen.text() === before) return before;
-    }
-  }
-
-  press(keys: string): void {
-    this.#child.stdin?.write(keys);
-  }
-
-  async quit(): Promise<void> {
-    this.press('\u0003');
-    await this.ended;
-  }
-}
 
 /** Waits for the screen of a golden file, which UPDATE_SCREENS=1 writes. */
 async function expectGolden(name: string, terminal: OnTerminal): Promise<void> {
@@ -102,7 +48,7 @@ describe('the screens on a real terminal', () => {
   });
 
   it.each([60, 120, 200])('equals its golden files at %d columns', async (columns) => {
-    const terminal = new OnTerminal(program, columns, { FORCE_COLOR: columns === 60 ? '0' : '1' });
+    const terminal = new OnTerminal([program], columns, { FORCE_COLOR: columns === 60 ? '0' : '1' });
     try {
       for (const [keys, name] of WALK) {
         terminal.press(keys);
@@ -113,12 +59,27 @@ describe('the screens on a real terminal', () => {
     }
   });
 
+  it('has one line of place and shows rows at 40 columns and 10 lines', async () => {
+    const terminal = new OnTerminal([program], 40, {}, 10);
+    try {
+      await waitFor(() => /^▸ \S+/m.test(terminal.screen.text()), { what: 'a selected row' });
+      const [place, way, headings] = terminal.screen.text().split('\n');
+      expect([place, way, headings]).toEqual([
+        expect.stringMatching(/^ Agentplane /),
+        expect.stringMatching(/^ deployments {2}\d/),
+        expect.stringMatching(/^ {2}NAME +STATE/),
+      ]);
+    } finally {
+      await terminal.quit();
+    }
+  });
+
   describe('with the mouse', () => {
     const [on, off] = ['\u001b[?1000h\u001b[?1006h', '\u001b[?1006l\u001b[?1000l'];
     const click = (line: number): string => `\u001b[<0;5;${line}M\u001b[<0;5;${line}m`;
 
     it('selects by a click, opens by a double click, moves by the wheel, and gives the mouse back', async () => {
-      const terminal = new OnTerminal(program, 120, { SCENE_MOUSE: 'true' });
+      const terminal = new OnTerminal([program], 120, { SCENE_MOUSE: 'true' });
       const shows = (wanted: RegExp): Promise<unknown> =>
         waitFor(() => wanted.test(terminal.screen.text()), { what: String(wanted) });
       try {
@@ -144,7 +105,7 @@ describe('the screens on a real terminal', () => {
     it.each([['crashes', { SCENE_MOUSE: 'true', SCENE_CRASHES_AFTER_MS: '1500' }]])(
       'gives the mouse back when the program %s',
       async (_title, environment) => {
-        const terminal = new OnTerminal(program, 120, environment);
+        const terminal = new OnTerminal([program], 120, environment);
         expect(await terminal.ended).not.toBe(0);
         expect(terminal.written).toContain(on);
         expect(terminal.written.lastIndexOf(off)).toBeGreaterThan(terminal.written.lastIndexOf(on));
@@ -152,7 +113,7 @@ describe('the screens on a real terminal', () => {
     );
 
     it('leaves the mouse to the terminal where it is not asked for', async () => {
-      const terminal = new OnTerminal(program, 120, {});
+      const terminal = new OnTerminal([program], 120, {});
       await waitFor(() => terminal.screen.text().includes('deployments'));
       await terminal.quit();
       expect(terminal.written).not.toContain('?1000');

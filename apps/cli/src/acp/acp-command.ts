@@ -1,10 +1,9 @@
 import { PLATFORM_VERSION } from '#lib/config';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { systemClock } from '#lib/time';
-import { type Agent, type AgentFlags, assistantOf, openAgent } from '../chat/agent-client.js';
 import { Conversation } from '#lib/conversation';
+import { type Agent, type AgentFlags, assistantOf, openAgent } from '../chat/agent-client.js';
 import { CODE, JsonRpcLines, RpcError } from './json-rpc-lines.js';
 import { Session } from './session.js';
 
@@ -16,11 +15,10 @@ export interface AcpFlags extends AgentFlags {
 const PROTOCOL_VERSION = 1;
 
 /** `agentplane acp NAME`: an agent for editors, by the Agent Client Protocol on standard input and output. */
-export async function acp(name: string | undefined, flags: AcpFlags): Promise<number> {
+export async function acp(name: string | undefined, flags: AcpFlags): Promise<void> {
   const agent = await openAgent(name, flags);
   const bridge = new AcpBridge(agent, await assistantOf(agent, flags.graph));
   await bridge.serve();
-  return EXIT.ok;
 }
 
 class AcpBridge {

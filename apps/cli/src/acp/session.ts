@@ -7,11 +7,11 @@ import {
   type Happening,
   type Question,
   questionText,
+  resumeAll,
   resumeOf,
   type Saying,
 } from '#lib/conversation';
-import { CODE, RpcError, type JsonRpcLines } from './json-rpc-lines.js';
-import { contentOf, textOf } from './prompt-content.js';
+import { CODE, type JsonRpcLines, RpcError } from './json-rpc-lines.js';
 
 const APPROVE = { optionId: 'approve', name: 'Approve', kind: 'allow_once' };
 const REJECT = { optionId: 'reject', name: 'Reject', kind: 'reject_once' };
@@ -81,13 +81,13 @@ export class Session {
 
   /** Answers to everything that the agent asks. @returns undefined when a person answers later */
   async #answer(asked: readonly Question[], text: string | undefined): Promise<Saying | undefined> {
-    const answers: [string, unknown][] = [];
+    const answers: unknown[] = [];
     for (const [at, question] of asked.entries()) {
       const answer = at === 0 && text !== undefined ? answerOf(question, text) : await this.#ask(question);
       if (answer === undefined) return undefined;
-      answers.push([question.id, answer]);
+      answers.push(answer);
     }
-    return { resume: answers.length === 1 ? answers[0]?.[1] : Object.fromEntries(answers) };
+    return { resume: resumeAll(asked, answers) };
   }
 
   async #ask({ id, value }: Question): Promise<unknown> {
@@ -186,4 +186,44 @@ function answerOf({ value }: Question, text: string): unknown {
   const actions = actionsOf(value);
   if (actions.length === 0) return resumeOf(text);
   return { decisions: actions.map(() => ({ type: 'reject', message: text })) };
+}
+
+function refused(found: string): RpcError {
+  return new RpcError(CODE.invalidParams, `prompt: ${found}`);
+}
+
+function blockOf(block: unknown): JsonObject {
+  if (!isJsonObject(block)) throw refused('each part must be an object');
+  const { type, text, uri, name, data, mimeType, resource } = block;
+  if (type === 'text' && typeof text === 'string') return { type, text };
+  if (type === 'resource_link') return { type: 'text', text: `[${String(name ?? uri)}](${String(uri)})` };
+  if ((type === 'image' || type === 'audio') && typeof data === 'string')
+    return { type, source_type: 'base64', data, mime_type: mimeType };
+  if (type !== 'resource' || !isJsonObject(resource))
+    throw refused(`parts of type ${String(type)} are not taken`);
+  const { uri: place, text: content, blob, mimeType: kind } = resource;
+  if (typeof content === 'string') return { type: 'text', text: `${String(place)}:\n${content}` };
+  if (typeof blob !== 'string') throw refused('a resource must have text or blob');
+  const mime_type = typeof kind === 'string' ? kind : 'application/octet-stream';
+  return {
+    type: 'file',
+    source_type: 'base64',
+    data: blob,
+    mime_type,
+    metadata: { filename: String(place) },
+  };
+}
+
+/** A prompt as content of a message: one text as it is, other parts as blocks. @throws RpcError */
+function contentOf(prompt: unknown): string | readonly JsonObject[] {
+  if (!Array.isArray(prompt) || prompt.length === 0) throw refused('must be a list of parts');
+  const blocks = prompt.map(blockOf);
+  const [first] = blocks;
+  return blocks.length === 1 && typeof first?.['text'] === 'string' ? first['text'] : blocks;
+}
+
+/** Text of a prompt, where a question is to be answered. */
+function textOf(content: string | readonly JsonObject[]): string {
+  if (typeof content === 'string') return content;
+  return content.map(({ text }) => (typeof text === 'string' ? text : '')).join('');
 }

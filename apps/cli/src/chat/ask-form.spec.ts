@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { questionText } from '#lib/conversation';
-import { fillForm } from './ask-form.js';
+import { fillForm } from './chat-command.js';
 
 /** Answers of a person in their order; afterwards the input has ended. */
 async function answer(value: unknown, ...lines: readonly string[]): Promise<unknown> {

@@ -1,12 +1,16 @@
 import { createInterface } from 'node:readline/promises';
 import { cellText, visibleText } from '#lib/command-line';
 import {
+  actionsOf,
+  actionText,
   type Answer,
   Conversation,
   type ConversationParts,
+  type Decision,
   type Happening,
   type Question,
   questionText,
+  renderDecisions,
   resumeAll,
   resumeOf,
   type Saying,
@@ -16,10 +20,10 @@ import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { costText, latencyText, type ReadRun } from '#lib/rest-client';
+import { isJsonObject } from '#lib/json';
 import { CommandError } from '../command-error.js';
-import { type OutputFormat, print, renderDocument } from '../output/print-items.js';
+import { isDocument, type OutputFormat, print, renderDocument } from '../output/print-items.js';
 import { type Agent, type AgentFlags, assistantOf, openAgent } from './agent-client.js';
-import { type Ask, fillForm } from './ask-form.js';
 
 export interface ChatFlags extends AgentFlags {
   readonly thread: string | undefined;
@@ -70,8 +74,7 @@ async function sayOnce(conversation: Conversation, text: string, output: OutputF
   const { signal } = new AbortController();
   const answer = await conversation.say(saying, () => undefined, signal);
   const code = answer.status === 'error' ? EXIT.failed : EXIT.ok;
-  if (output.kind === 'json' || output.kind === 'yaml' || output.kind === 'jsonpath')
-    process.stdout.write(await renderDocument(output, answer));
+  if (isDocument(output)) process.stdout.write(await renderDocument(output, answer));
   else if (output.kind === 'name') print(`${answer.thread_id}\n`);
   else {
     if (answer.answer !== '') print(`${visibleText(answer.answer)}\n`);
@@ -194,5 +197,38 @@ class ChatScreen {
   #line(text: string): void {
     process.stdout.write(`${this.#isInLine ? '\n' : ''}${text}\n`);
     this.#isInLine = false;
+  }
+}
+
+/** Asks one question; undefined when the input has ended. */
+export type Ask = (question: string) => Promise<string | undefined>;
+
+/** The answer to what an agent asks: a decision on each call of a tool, or a line of text. */
+export async function fillForm(value: unknown, ask: Ask, show: (text: string) => void): Promise<unknown> {
+  const actions = actionsOf(value);
+  if (actions.length === 0) {
+    show(questionText(value));
+    const text = await ask('answer> ');
+    return text === undefined ? undefined : resumeOf(text);
+  }
+  const decisions: Decision[] = [];
+  for (const action of actions) {
+    show(actionText(action));
+    const decision = await decide(ask);
+    if (decision === undefined) return undefined;
+    decisions.push(decision);
+  }
+  return renderDecisions(value, decisions);
+}
+
+async function decide(ask: Ask): Promise<Decision | undefined> {
+  for (;;) {
+    const word = (await ask('(a)pprove, (r)eject, (e)dit> '))?.trim().toLowerCase();
+    if (word === undefined) return undefined;
+    if (word === 'a' || word === 'approve') return { kind: 'approve' };
+    if (word === 'r' || word === 'reject') return { kind: 'reject', reason: (await ask('reason> ')) ?? '' };
+    if (word !== 'e' && word !== 'edit') continue;
+    const args = resumeOf((await ask('arguments as JSON> ')) ?? '');
+    if (isJsonObject(args)) return { kind: 'edit', args };
   }
 }

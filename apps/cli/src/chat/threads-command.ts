@@ -1,11 +1,17 @@
 import type { Run, Thread } from '@langchain/langgraph-sdk';
-import { cellText, visibleText } from '#lib/command-line';
-import { answerLine, askedLine, type Message, questionText, readMessages } from '#lib/conversation';
-import { EXIT } from '#lib/lifecycle';
+import { visibleText } from '#lib/command-line';
+import { answerLine, askedLine, messageLines, questionText, readMessages } from '#lib/conversation';
 import { systemClock } from '#lib/time';
 import { ageText } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
-import { type OutputFormat, print, renderDocument, renderItems, type Shape } from '../output/print-items.js';
+import {
+  isDocument,
+  type OutputFormat,
+  print,
+  renderDocument,
+  renderItems,
+  type Shape,
+} from '../output/print-items.js';
 import { type AgentFlags, openAgent } from './agent-client.js';
 
 export interface ThreadsFlags extends AgentFlags {
@@ -44,19 +50,18 @@ function runShape(now: Date): Shape<Run> {
 }
 
 /** `agentplane threads list NAME`: those that changed last come first. */
-export async function listThreads(name: string | undefined, flags: ThreadsFlags): Promise<number> {
+export async function listThreads(name: string | undefined, flags: ThreadsFlags): Promise<void> {
   const { client } = await openAgent(name, flags);
   const limit = flags.limit ?? LIMIT;
   const threads = await client.threads.search({ limit, sortBy: 'updated_at', sortOrder: 'desc' });
   process.stdout.write(await renderItems(flags.output, threads, threadShape(systemClock.now())));
-  return EXIT.ok;
 }
 
 /** `agentplane threads show NAME ID`: what was said, in its order. */
 export async function showThread(
   words: readonly string[],
   flags: AgentFlags & { readonly output: OutputFormat },
-): Promise<number> {
+): Promise<void> {
   const [name, id] = flags.url === undefined ? words : [undefined, ...words];
   if (id === undefined)
     throw new CommandError(
@@ -66,42 +71,22 @@ export async function showThread(
   const { client } = await openAgent(name, flags);
   const state = await client.threads.getState<Readonly<Record<string, unknown>>>(id);
   const { output } = flags;
-  if (output.kind === 'json' || output.kind === 'yaml' || output.kind === 'jsonpath') {
+  if (isDocument(output)) {
     process.stdout.write(await renderDocument(output, state.values));
-    return EXIT.ok;
+    return;
   }
   const messages = readMessages(state.values);
   if (messages.length === 0) process.stdout.write(await renderDocument({ kind: 'yaml' }, state.values));
-  else for (const message of messages) print(`${messageText(message)}\n`);
+  else for (const message of messages) print(`${messageLines(message).join('\n')}\n`);
   for (const { interrupts } of state.tasks)
     for (const { value } of interrupts ?? []) print(`asks  ${visibleText(questionText(value))}\n`);
-  return EXIT.ok;
-}
-
-const SPEAKERS: Readonly<Record<Message['by'], string>> = {
-  user: 'human',
-  agent: 'ai',
-  system: 'system',
-  tool: 'tool',
-  other: 'other',
-};
-
-function messageText({ by, text, calls, parts }: Message): string {
-  const said = visibleText(text).trim();
-  const called = calls.map(({ name, args }) => cellText(`· ${name} ${JSON.stringify(args)}`));
-  const lines = [
-    ...(said === '' ? [] : said.split('\n')),
-    ...called,
-    ...parts.map((kind) => `[${cellText(kind)}]`),
-  ];
-  return lines.map((line, at) => `${(at === 0 ? SPEAKERS[by] : '').padEnd(6)}${line}`).join('\n');
 }
 
 /** `agentplane runs list NAME`: runs of the agent, the newest first. */
 export async function listAgentRuns(
   name: string | undefined,
   { thread, ...flags }: ThreadsFlags & { readonly thread: string | undefined },
-): Promise<number> {
+): Promise<void> {
   const { client } = await openAgent(name, flags);
   const limit = flags.limit ?? LIMIT;
   const newest = { limit: Math.min(limit, MOST_THREADS), sortBy: 'updated_at', sortOrder: 'desc' } as const;
@@ -111,5 +96,4 @@ export async function listAgentRuns(
   for (const id of ids) runs.push(...(await client.runs.list(id, { limit })));
   const shown = runs.sort((a, b) => b.created_at.localeCompare(a.created_at)).slice(0, limit);
   process.stdout.write(await renderItems(flags.output, shown, runShape(systemClock.now())));
-  return EXIT.ok;
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { isJsonObject, type JsonObject, parseJson } from '#lib/json';
-import { valueOf } from './schema-value.js';
+import { valueOf } from './tried-agent.js';
 
 /** A server in the place of those of models, which answers by rules. */
 export interface FakeModels {

@@ -8,7 +8,7 @@ import { readContexts } from '../context/context-file.js';
 import { withKube } from '../context/open-kube.js';
 import { LOCAL_CONTEXT, resolveTarget, type TargetFlags } from '../context/target.js';
 import { KEYS_PATH, openKeys } from '../keys/keys-command.js';
-import { findKind } from '../objects/find-kind.js';
+import { findKind } from '../objects/find-object.js';
 
 /** Time that a user who pressed Tab waits at most; a longer menu helps no one. */
 const PATIENCE_MS = 2_000;

@@ -31,7 +31,7 @@ const SHAPE: Shape<ShownContext> = {
 };
 
 /** `agentplane contexts list`. */
-export async function listContexts(output: OutputFormat): Promise<number> {
+export async function listContexts(output: OutputFormat): Promise<void> {
   const { current = LOCAL_CONTEXT, contexts } = readContexts();
   const local: ShownContext = {
     name: LOCAL_CONTEXT,
@@ -40,7 +40,6 @@ export async function listContexts(output: OutputFormat): Promise<number> {
   };
   const others = contexts.map(({ key: _key, ...shown }) => ({ ...shown, isCurrent: shown.name === current }));
   process.stdout.write(await renderItems(output, [local, ...others], SHAPE));
-  return EXIT.ok;
 }
 
 /** `agentplane contexts use NAME`. */

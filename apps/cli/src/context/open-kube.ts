@@ -10,8 +10,10 @@ export interface KubeAccess {
   readonly connection: KubeConnection;
 }
 
+type KubeTarget = Pick<Target, 'title' | 'kubeconfig'>;
+
 /** @throws CommandError when the target has no kubeconfig */
-async function openKube({ title, kubeconfig }: Target): Promise<KubeAccess> {
+async function openKube({ title, kubeconfig }: KubeTarget): Promise<KubeAccess> {
   if (kubeconfig === undefined)
     throw new CommandError(
       'failed',
@@ -25,7 +27,7 @@ async function openKube({ title, kubeconfig }: Target): Promise<KubeAccess> {
 }
 
 /** Opens the client for one piece of work and closes it afterwards. */
-export async function withKube<T>(target: Target, act: (kube: KubeAccess) => Promise<T>): Promise<T> {
+export async function withKube<T>(target: KubeTarget, act: (kube: KubeAccess) => Promise<T>): Promise<T> {
   const kube = await openKube(target);
   try {
     return await act(kube);

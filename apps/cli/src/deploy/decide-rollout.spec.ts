@@ -1,5 +1,5 @@
 import { type AgentDeployment, type Condition, REASON } from '#lib/resources';
-import { decideRollout } from './wait-for-rollout.js';
+import { decideRollout } from './deploy-command.js';
 
 function deployment(status: AgentDeployment['status']): AgentDeployment {
   return {

@@ -1,23 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
-import { shellWord, visibleLine } from '#lib/command-line';
-import { inheritedEnvironment } from '#lib/config';
+import { existsSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { STAYS, visibleLine } from '#lib/command-line';
 import { DEFAULT_DATA, type Lock, readJson, takeLock, writeJson } from '#lib/data-folder';
 import { startEmbeddedPostgres } from '#lib/embedded-postgres';
 import { errorText } from '#lib/errors';
-import { parseGraphConfiguration } from '#lib/graph-configuration';
-import { findPackageManager, readManifest } from '#lib/image-store';
-import { isJsonObject } from '#lib/json';
+import { keepGraphTypes } from '#lib/image-store';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -26,9 +14,9 @@ import { CommandError } from '../command-error.js';
 import { agentSettings, devEnvironment } from './dev-environment.js';
 import { DEV_PORT } from './dev-port.js';
 import { DevSession, type Outcome, renderLogLine } from './dev-session.js';
-import { FrontDoor } from './front-door.js';
+import { FrontDoor, isLoopback } from './front-door.js';
 import { Guardian } from './guardian.js';
-import { isLoopback } from './page-origins.js';
+import { missingPackages, pythonOf } from './missing-packages.js';
 import { SourceWatch } from './source-watch.js';
 
 export interface GreetingFacts {
@@ -47,6 +35,7 @@ function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts): stri
   return [
     '',
     `  API      ${url}`,
+    `  chat     ${url}/chat`,
     `  docs     ${url}/docs`,
     `  Studio   https://smith.langchain.com/studio/?baseUrl=${encodeURIComponent(url)}`,
     `  graphs   ${graphIds.join(', ')}`,
@@ -61,56 +50,6 @@ function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts): stri
     `    curl -s ${url}/runs/wait${header} -H 'content-type: application/json' -d '${body.replaceAll("'", `'\\''`)}'`,
     '',
   ].join('\n');
-}
-
-/** True when Node finds the package for files of the folder. */
-function isInstalled(name: string, folder: string): boolean {
-  if (existsSync(join(folder, 'node_modules', name, 'package.json'))) return true;
-  const above = dirname(folder);
-  return above !== folder && isInstalled(name, above);
-}
-
-function isPython(folder: string): boolean {
-  try {
-    const text = readFileSync(join(folder, 'langgraph.json'), 'utf8');
-    return parseGraphConfiguration(text, ['javascript', 'python']).python !== undefined;
-  } catch {
-    return false; // the agent server says what is wrong with it
-  }
-}
-
-function missingEnvironment(folder: string): string | undefined {
-  const list = ['requirements.txt', 'pyproject.toml'].find((name) => existsSync(join(folder, name)));
-  const what = list === 'pyproject.toml' ? '-e .' : `-r ${list ?? 'requirements.txt'}`;
-  const install = `.venv/bin/pip install ${what}`;
-  const library = join(folder, '.venv', 'lib');
-  if (existsSync(library)) {
-    const isThere = readdirSync(library).some((one) =>
-      existsSync(join(library, one, 'site-packages', 'langgraph')),
-    );
-    return isThere
-      ? undefined
-      : `.venv has no langgraph; run: cd ${shellWord(folder)} && ${install} (with langgraph in ${list ?? 'requirements.txt'})`;
-  }
-  if (Object.keys(inheritedEnvironment(OTHER_ENVIRONMENTS)).length > 0) return undefined;
-  return `the agent's packages are not installed; run: cd ${shellWord(folder)} && python3 -m venv .venv && ${install}`;
-}
-
-/** An environment that is active in the shell, or named. */
-const OTHER_ENVIRONMENTS = ['AGENTPLANE_PYTHON', 'VIRTUAL_ENV', 'CONDA_PREFIX'];
-
-/** Advice on packages that the folder names and that are not installed; undefined when all are there. */
-function missingPackages(folder: string): string | undefined {
-  if (isPython(folder)) return missingEnvironment(folder);
-  const manifest = readManifest(folder) ?? {};
-  const { dependencies } = manifest;
-  const missing = Object.keys(isJsonObject(dependencies) ? dependencies : {}).filter(
-    (name) => !isInstalled(name, folder),
-  );
-  if (missing.length === 0) return undefined;
-  const manager = findPackageManager(folder, manifest)?.name ?? 'npm';
-  const verb = missing.length === 1 ? 'is' : 'are';
-  return `package.json names ${missing.join(', ')}, which ${verb} not installed; run: cd ${shellWord(folder)} && ${manager} install`;
 }
 
 interface Address {
@@ -184,6 +123,9 @@ const MORE_PORTS = 20;
 
 const clock = systemClock;
 
+/** Every file of the machine may be read: the agent's author runs this. */
+const ROOT = '/';
+
 /** Lines of the agent carry text of its callers. */
 function say(line: string): void {
   process.stderr.write(`${visibleLine(line)}\n`);
@@ -248,6 +190,25 @@ function watchSources(
   });
 }
 
+/** Reads the types of an agent's graphs beside its server, once more after changes that came meanwhile. */
+class TypesOfAgent {
+  #reading: Promise<unknown> = Promise.resolve();
+  #isAsked = false;
+
+  constructor(private readonly agent: string) {}
+
+  read(): void {
+    if (this.#isAsked || pythonOf(this.agent)) return;
+    this.#isAsked = true;
+    // packages of a monorepo lie above the folder
+    this.#reading = this.#reading.then(async () => {
+      this.#isAsked = false;
+      for (const note of await keepGraphTypes(join(this.agent, 'langgraph.json'), [ROOT], { isFinal: false }))
+        say(`note  ${note}`);
+    });
+  }
+}
+
 async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext): Promise<void> {
   const { agent, data } = folder;
   const log = createLogger('dev', 'warn');
@@ -273,6 +234,7 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
   process.stdout.write(renderGreeting({ url, key, graphIds, dataFolder: data }));
 
   let uri = '';
+  const types = new TypesOfAgent(agent);
   const watch = watchSources(() => session, agent, flags.envFile);
   const session: DevSession = new DevSession({
     folder: agent,
@@ -289,7 +251,10 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
       const shown = renderLogLine(line, agent);
       if (shown !== undefined) say(shown);
     },
-    onStart: (outcome) => sayStart(outcome),
+    onStart: (outcome) => {
+      sayStart(outcome);
+      if (outcome.kind === 'serving') types.read();
+    },
   });
   const postgres = await startEmbeddedPostgres({ dataDir: data, port: 0, isTied: true, log, clock });
   context.own(postgres);
@@ -304,7 +269,7 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
 }
 
 /** `agentplane dev`: serves the agent of a folder until it is stopped. */
-export async function runDev(given: string, flags: DevFlags): Promise<undefined> {
+export async function runDev(given: string, flags: DevFlags): Promise<typeof STAYS> {
   const folder = DevFolder.open(resolve(given));
   // writing to a closed terminal fails; stopping in order matters more
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
@@ -318,5 +283,5 @@ export async function runDev(given: string, flags: DevFlags): Promise<undefined>
       context.stop(EXIT.failed, 'start failed');
     }
   });
-  return undefined;
+  return STAYS;
 }

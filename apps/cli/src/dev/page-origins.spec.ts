@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { mayCall } from './page-origins.js';
+import { mayCall } from './front-door.js';
 
 describe('an agent without a key', () => {
   it.each([

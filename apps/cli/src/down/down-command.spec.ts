@@ -24,7 +24,7 @@ describe('agentplane down', () => {
 
   it('ends a platform that has not started yet', async () => {
     const data = await ownedBy('', 'up');
-    expect(await stopPlatform({ data, timeout: 30_000 })).toBe(0);
+    expect(await stopPlatform({ data, timeout: 30_000 })).toBeUndefined();
     // the process is gone before Node has heard how it ended
     await waitFor(() => children.at(-1)?.signalCode === 'SIGTERM', { what: 'the end by SIGTERM' });
   });
@@ -44,6 +44,6 @@ describe('agentplane down', () => {
   });
 
   it('has nothing to do where nothing runs', async () => {
-    expect(await stopPlatform({ data: join(root, 'nothing'), timeout: 1 })).toBe(0);
+    expect(await stopPlatform({ data: join(root, 'nothing'), timeout: 1 })).toBeUndefined();
   });
 });

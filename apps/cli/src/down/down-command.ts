@@ -1,5 +1,4 @@
 import { dataPaths, findOwner, type LockOwner, UP_LOCK } from '#lib/data-folder';
-import { EXIT } from '#lib/lifecycle';
 import { isRunning } from '#lib/process-identity';
 import { type Clock, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
@@ -16,15 +15,12 @@ export interface DownFlags {
  * `agentplane down`: ends the supervisor, which stops its programs in order. A platform that does not run is no failure:
  * what was asked for is so.
  */
-export async function stopPlatform(
-  { data, timeout }: DownFlags,
-  clock: Clock = systemClock,
-): Promise<number> {
+export async function stopPlatform({ data, timeout }: DownFlags, clock: Clock = systemClock): Promise<void> {
   const { root, logs } = dataPaths(data);
   const owner = findOwner(data);
   if (owner === undefined) {
     process.stderr.write(`no platform runs over the data folder ${root}; nothing to stop\n`);
-    return EXIT.ok;
+    return;
   }
   if (owner.command !== UP_LOCK)
     throw new CommandError(
@@ -39,7 +35,6 @@ export async function stopPlatform(
       `the platform over ${root} (process ${owner.pid}) has not stopped after ${timeout / 1000} s; it goes on stopping, and ${logs}/up.log says what it waits for`,
     );
   print(`platform over ${root} stopped\n`);
-  return EXIT.ok;
 }
 
 function interrupt({ pid }: LockOwner, root: string): void {

@@ -1,12 +1,11 @@
 import { visibleText } from '#lib/command-line';
 import { errorText } from '#lib/errors';
-import { EXIT } from '#lib/lifecycle';
 import { RestClient, RestError, timeText } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
-import { deploymentIdOf } from '../rest/deployment-id.js';
+import { deploymentIdOf } from '../rest/find-id.js';
 
 export interface EventsFlags extends TargetFlags {
   readonly watch: boolean;
@@ -65,7 +64,7 @@ async function listAll(rest: RestClient, limit: number): Promise<readonly Event[
 }
 
 /** `agentplane events [NAME] [-w]`. */
-export async function printEvents(name: string | undefined, flags: EventsFlags): Promise<number> {
+export async function printEvents(name: string | undefined, flags: EventsFlags): Promise<void> {
   const rest = new RestClient(resolveTarget(flags).rest);
   const id = name === undefined ? undefined : await deploymentIdOf(rest, name);
   const list = async (limit: number): Promise<readonly Event[]> =>
@@ -84,7 +83,6 @@ export async function printEvents(name: string | undefined, flags: EventsFlags):
       `no events of ${name ?? 'any deployment'}: the Kubernetes API forgets them after some time\n`,
     );
   process.stdout.write(await renderItems(flags.output, events, EVENT));
-  return EXIT.ok;
 }
 
 /** Prints the newest events, then each when it is new and again when it has happened once more. */
@@ -92,7 +90,7 @@ async function watch(
   list: () => Promise<readonly Event[]>,
   limit: number,
   format: OutputFormat,
-): Promise<number> {
+): Promise<void> {
   const there = await list();
   const seen = new Map(there.map(({ id, count }) => [id, count]));
   process.stdout.write(await renderItems(format, there.slice(-limit), EVENT));
@@ -107,7 +105,7 @@ async function watch(
       process.stdout.write(table.slice(table.indexOf('\n') + 1));
       isAway = false;
     } catch (error) {
-      if (error instanceof RestError && error.status === 404) return EXIT.ok;
+      if (error instanceof RestError && error.status === 404) return;
       if (error instanceof RestError && error.status < 500 && error.status !== 429) throw error;
       if (!isAway) process.stderr.write(`${visibleText(errorText(error))}; trying again\n`);
       isAway = true;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BulkExport, BulkExportRun } from '#lib/resources';
-import { exportBars } from './wait-for-export.js';
+import { exportBars } from './export-command.js';
 
 const FOUND = {
   metadata: { name: 'may' },
@@ -22,7 +22,7 @@ const WAITING = run(3, undefined, { attempt: 0 });
 describe('the bars of an export', () => {
   it('draws one for the export and one for each run, by day', () => {
     expect(exportBars(FOUND, [WAITING, COMPLETED, RUNNING], 10)).toEqual([
-      'may         ████████░░░░░░░░░░░░  40 %  10 rows, 2000 bytes, 1 of 3 runs completed',
+      'may         ████████░░░░░░░░░░░░  40 %  10 rows, 2000 bytes, 1 of 3 days completed',
       '2026-05-01  ████████████████████ 100 %  completed, 10 rows, 2000 bytes',
       '2026-05-02  ██████████░░░░░░░░░░  50 %  running, 0 rows, 0 bytes, attempt 2',
       '2026-05-03  ░░░░░░░░░░░░░░░░░░░░   0 %  created, 0 rows, 0 bytes',

@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import { visibleText } from '#lib/command-line';
 import { manifestKey } from '#lib/export-plan';
 import type { ObjectStore } from '#lib/object-store';
-import type { Findings } from './findings.js';
+
+/** Result of a comparison. */
+export interface Findings {
+  /** A sentence for each. */
+  readonly differences: readonly string[];
+  /** Parts that could not be compared, and why; a sentence for each. */
+  readonly notCompared: readonly string[];
+}
 
 /** A completed export as the REST interface answers it, as far as verifying asks. */
 export interface VerifiedExport {

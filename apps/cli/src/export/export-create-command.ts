@@ -1,7 +1,6 @@
-import { visibleText } from '#lib/command-line';
+import { type Ended, visibleText } from '#lib/command-line';
 import { resolveWindow } from '#lib/export-plan';
 import { isAlreadyExists, type KubeClient } from '#lib/kube';
-import { EXIT } from '#lib/lifecycle';
 import {
   type BulkExport,
   type BulkExportDestination,
@@ -19,8 +18,8 @@ import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { qualifiedName } from '../objects/find-object.js';
 import { print } from '../output/print-items.js';
-import { projectIdOf } from '../rest/project-id.js';
-import { waitForExport } from './wait-for-export.js';
+import { projectIdOf } from '../rest/find-id.js';
+import { waitForExport } from './export-command.js';
 
 /** Estimate in the form of the REST interface. */
 interface ExportEstimate {
@@ -69,7 +68,7 @@ async function printEstimate(
   rest: RestClient,
   spec: BulkExportSpec,
   destination: BulkExportDestination,
-): Promise<number> {
+): Promise<void> {
   const {
     tracingProject,
     intervalHours,
@@ -94,7 +93,6 @@ async function printEstimate(
     resources,
   });
   process.stdout.write(renderEstimate(estimate, intervalHours));
-  return EXIT.ok;
 }
 
 /** `last` is a word of the resource alone. */
@@ -140,7 +138,7 @@ export interface ExportCreateFlags extends TargetFlags {
 const DEFAULT_WINDOW = '24h';
 
 /** `agentplane export create [NAME]`. */
-export async function createExport(name: string | undefined, flags: ExportCreateFlags): Promise<number> {
+export async function createExport(name: string | undefined, flags: ExportCreateFlags): Promise<Ended> {
   const { project } = flags;
   if (project === undefined)
     throw new CommandError('usage', 'export create needs --project: the tracing project, by name or id');
@@ -166,10 +164,10 @@ export async function createExport(name: string | undefined, flags: ExportCreate
           ? `"agentplane export watch ${given}" shows how far it is, "agentplane export files ${given}" its files.\n`
           : `"agentplane export list -l ${LABEL.sourceExport}=${given}" lists the exports that it makes.\n`,
       );
-      return EXIT.ok;
+      return;
     }
     await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
-    return EXIT.ok;
+    return;
   });
 }
 

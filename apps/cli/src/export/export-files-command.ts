@@ -1,9 +1,18 @@
-import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
+import { type ObjectStore, ObjectStoreError, openObjectStore } from '#lib/object-store';
 import { CommandError } from '../command-error.js';
-import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
-import { exportIdOf, scheduleAdvice } from './export-id.js';
+import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
+import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
+import { type DestinationAnswer, exportIdOf, scheduleAdvice } from './export-command.js';
+import {
+  type BucketProgress,
+  compareBucket,
+  type Findings,
+  type VerifiedExport,
+  type VerifiedPlace,
+  type VerifiedRun,
+} from './export-bucket.js';
+import { compareStore } from './export-store.js';
 
 /** A run of an export as the REST interface answers it, as far as its files go. */
 interface Run {
@@ -38,7 +47,7 @@ const SHAPE: Shape<File> = {
 export async function listFiles(
   given: string,
   { output, ...flags }: TargetFlags & { readonly output: OutputFormat },
-): Promise<number> {
+): Promise<void> {
   const target = resolveTarget(flags);
   const id = await exportIdOf(target, given);
   const rest = new RestClient(target.rest);
@@ -56,8 +65,122 @@ export async function listFiles(
     );
   if (files.length === 0 && output.kind === 'table') {
     process.stderr.write(`export ${given} has no finished file yet\n`);
-    return EXIT.ok;
+    return;
   }
   process.stdout.write(await renderItems(output, files, SHAPE));
-  return EXIT.ok;
+}
+
+export interface ExportVerifyFlags extends TargetFlags {
+  readonly quick: boolean;
+}
+
+interface ExportAnswer extends VerifiedExport {
+  readonly status: string;
+  /** Null for one that is no schedule. */
+  readonly interval_hours: number | null;
+  readonly bulk_export_destination_id: string | null;
+}
+
+const PATH = '/api/v1/bulk-exports';
+/** States that no waiting changes. */
+const ENDED: readonly string[] = ['CANCELLED', 'FAILED', 'TIMEDOUT'];
+
+/** `agentplane export verify NAME`. */
+export async function verifyExport(given: string, flags: ExportVerifyFlags): Promise<void> {
+  const target = resolveTarget(flags);
+  const id = await exportIdOf(target, given);
+  const rest = new RestClient(target.rest);
+  const found = await rest.request<ExportAnswer>('GET', `${PATH}/${id}`);
+  if (found.interval_hours !== null) throw new CommandError('failed', scheduleAdvice(given));
+  if (found.status !== 'COMPLETED')
+    throw new CommandError(
+      'failed',
+      `verifying export ${given} failed: it is ${found.status}, ${
+        ENDED.includes(found.status)
+          ? 'and only the files of one that is COMPLETED are compared'
+          : 'wait until it is COMPLETED'
+      }`,
+    );
+  const { bulk_export_destination_id: destinationId } = found;
+  if (destinationId === null)
+    throw new CommandError('failed', `verifying export ${given} failed: its destination was deleted`);
+  const { config } = await rest.request<DestinationAnswer>('GET', `${PATH}/destinations/${destinationId}`);
+  const runs = await rest.request<readonly VerifiedRun[]>('GET', `${PATH}/${id}/runs`);
+  const store = openStore(target, config);
+  try {
+    const place = { bucket: config.bucket_name, prefix: config.prefix };
+    const inBucket = await compareWithBucket(found, runs, place, store, !flags.quick);
+    const inStore = await compareStore(found, runs, rest, { countsFeedback: !flags.quick });
+    const differences = [...inBucket.differences, ...inStore.differences];
+    const notCompared = [...inBucket.notCompared, ...inStore.notCompared];
+    const unknown = notCompared.map((what) => `not compared: ${what}\n`).join('');
+    if (differences.length === 0) {
+      print(`${given} ${renderVerified(found, runs, flags.quick)}${unknown}`);
+      return;
+    }
+    print(unknown);
+    print(differences.map((difference) => `${difference}\n`).join(''));
+    throw new CommandError(
+      'failed',
+      `export ${given} is not as it should be: ${differences.length} difference${differences.length === 1 ? '' : 's'}`,
+    );
+  } finally {
+    store.close();
+  }
+}
+
+/** The operator's key for the store of this machine, what the environment has for any other. */
+export function openStore({ local }: Target, config: DestinationAnswer['config']): ObjectStore {
+  const own = local?.credentials.objectStore;
+  const endpoint = config.endpoint_url ?? undefined;
+  return openObjectStore({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(config.region === null ? {} : { region: config.region }),
+    includeBucketInPrefix: config.include_bucket_in_prefix,
+    // the user controls the machine on which this runs
+    allowPrivateEndpoints: true,
+    ...(own?.endpoint === endpoint
+      ? { accessKeyId: own?.accessKeyId, secretAccessKey: own?.secretAccessKey }
+      : { allowEnvironmentCredentials: true }),
+  });
+}
+
+/** States in full what was compared: people take "verified" for more than it is. */
+function renderVerified(
+  { rows_exported: rows, resources }: ExportAnswer,
+  runs: readonly VerifiedRun[],
+  isQuick: boolean,
+): string {
+  const hasFeedback = resources.includes('feedback');
+  const feedback = runs.reduce((sum, { metadata }) => sum + metadata.result.feedback_rows_written, 0);
+  const what = `${rows} rows${hasFeedback ? ` and ${feedback} feedback` : ''}`;
+  const inStore = hasFeedback && isQuick ? 'rows without feedback' : 'rows';
+  return `verified: ${what} of ${runs.length} ${runs.length === 1 ? 'day' : 'days'}
+compared: manifests with the runs of the export; ${isQuick ? 'sizes' : 'sizes and checksums'} of files; ${inStore} of each day with the trace store, by number: row counts, not their contents
+`;
+}
+
+async function compareWithBucket(
+  found: VerifiedExport,
+  runs: readonly VerifiedRun[],
+  place: VerifiedPlace,
+  store: ObjectStore,
+  readsFiles: boolean,
+): Promise<Findings> {
+  const progress = (soFar: BucketProgress): void => {
+    process.stderr.write(
+      `${soFar.runs} of ${runs.length} days, ${soFar.files} files, ${soFar.bytes} bytes compared\n`,
+    );
+  };
+  try {
+    return await compareBucket(found, runs, place, store, { readsFiles, progress });
+  } catch (error) {
+    if (error instanceof ObjectStoreError && error.code === 'AccessDenied')
+      throw new CommandError(
+        'refused',
+        `${error.message}: the key may not read or list, as keys that only write exports may not; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to one with s3:GetObject and s3:ListBucket`,
+        { cause: error },
+      );
+    throw error;
+  }
 }

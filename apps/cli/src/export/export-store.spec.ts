@@ -1,8 +1,7 @@
 import { parseFilter } from '#lib/filter-language';
 import { RestError, type RestRequests } from '#lib/rest-client';
-import type { VerifiedExport, VerifiedRun } from './export-bucket.js';
+import type { VerifiedExport, VerifiedRun, Findings } from './export-bucket.js';
 import { compareStore } from './export-store.js';
-import type { Findings } from './findings.js';
 
 const DAY = '2026-11-20T00:00:00Z';
 const run: VerifiedRun = {

@@ -1,7 +1,6 @@
-import { type RestRequests, RestError } from '#lib/rest-client';
+import { RestError, type RestRequests } from '#lib/rest-client';
 import { formatInstant, parseInstant } from '#lib/time';
-import type { VerifiedExport, VerifiedRun } from './export-bucket.js';
-import type { Findings } from './findings.js';
+import type { VerifiedExport, VerifiedRun, Findings } from './export-bucket.js';
 
 /** Page size for runs and feedback, the largest that REST allows. */
 const PAGE = 100;

@@ -1,6 +1,6 @@
 import { EXPORT_COLUMNS } from '#lib/trace-store';
 import { DDL_ENGINES } from './ddl-engine.js';
-import { renderDdl, type DdlTable } from './render-ddl.js';
+import { type DdlTable, renderDdl } from './export-ddl-command.js';
 
 const TABLE: DdlTable = {
   name: 'runs',

@@ -19,11 +19,15 @@ describe('the Containerfile of an agent', () => {
   const lines = (files: Readonly<Record<string, string>>): readonly string[] =>
     agentContainerfile(folderOf(files), 'registry.example.com/').containerfile.trimEnd().split('\n');
 
-  it('copies a folder without a lock file onto the platform’s image', () => {
+  it('copies a folder without a lock file onto the platform’s image, and keeps the types of its graphs', () => {
     expect(lines({ 'langgraph.json': GRAPH })).toEqual([
       `FROM registry.example.com/agentplane/agent:${PLATFORM_VERSION}`,
+      'USER root',
       'COPY --chown=0:0 . /agent',
+      'RUN node /app/dist/libs/image-store/src/graph-types/main.js --sources /agent/langgraph.json /app/node_modules || true',
+      'USER 10001:10001',
     ]);
+    expect(lines({ 'langgraph.json': PYTHON, 'requirements.txt': '' }).join()).not.toContain('graph-types');
   });
 
   it.each([

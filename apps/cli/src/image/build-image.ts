@@ -15,7 +15,6 @@ import {
   SECRET_EXAMPLES,
   SECRET_FILES,
 } from '#lib/image-store';
-import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
 import { type Builder, BUILDERS } from './builders.js';
 import { checkGraphs } from './check-graphs.js';
@@ -71,13 +70,15 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
   const install = isPython ? pythonStep(folder) : packagesStep(folder);
   const secrets = isPython || install === undefined ? [] : installSecrets(folder);
   const mounts = secrets.map(({ id }) => `--mount=type=secret,id=${id},target=/agent/${id} `).join('');
-  const lines = [
-    `FROM ${prefix}agentplane/${isPython ? 'agent-python' : 'agent'}:${PLATFORM_VERSION}`,
-    ...(install === undefined && own.length === 0 ? [] : ['USER root']),
+  const steps = [
     ...own,
     'COPY --chown=0:0 . /agent',
     ...(install === undefined ? [] : [`RUN ${mounts}${install}`]),
-    ...(install === undefined && own.length === 0 ? [] : ['USER 10001:10001']),
+    ...(isPython ? [] : [`RUN ${TYPES_STEP}`]),
+  ];
+  const lines = [
+    `FROM ${prefix}agentplane/${isPython ? 'agent-python' : 'agent'}:${PLATFORM_VERSION}`,
+    ...(steps.length === 1 ? steps : ['USER root', ...steps, 'USER 10001:10001']),
   ];
   const ignoreFiles = ['.dockerignore', '.containerignore']
     .map((name) => join(folder, name))
@@ -85,6 +86,10 @@ export function agentContainerfile(folder: string, prefix: string): AgentContain
   const ignored = ignoredLines(ignoreFiles.map((file) => readFileSync(file, 'utf8').trimEnd()));
   return { containerfile: `${lines.join('\n')}\n`, ignored: `${ignored.join('\n')}\n`, secrets };
 }
+
+/** Keeps the types of graphs in the image. An agent runs without: a failure is in the output of the build. */
+const TYPES_STEP =
+  'node /app/dist/libs/image-store/src/graph-types/main.js --sources /agent/langgraph.json /app/node_modules || true';
 
 /** `dockerfile_lines` of a langgraph.json, which its author runs on their own machine. */
 function dockerfileLines(configuration: string): readonly string[] {
@@ -139,7 +144,7 @@ interface BuildFlags {
 }
 
 /** `agentplane image build NAME FOLDER`: an image of an agent for a cluster; the exit code. */
-export async function buildImage(name: string, given: string, flags: BuildFlags): Promise<number> {
+export async function buildImage(name: string, given: string, flags: BuildFlags): Promise<void> {
   const folder = resolve(given);
   await checkGraphs(folder);
   const { containerfile, ignored, secrets } = agentContainerfile(folder, flags.prefix);
@@ -164,7 +169,6 @@ export async function buildImage(name: string, given: string, flags: BuildFlags)
   process.stdout.write(
     `${name}\n${next}name it in a deployment: source: external_image, imageUri: ${name}\n`,
   );
-  return EXIT.ok;
 }
 
 function reportLeftOut(folder: string): void {

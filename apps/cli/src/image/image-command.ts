@@ -14,11 +14,10 @@ import {
   workspaceNames,
 } from '#lib/image-store';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { EXIT } from '#lib/lifecycle';
 import { type AgentDeployment, type ObjectKey, RESOURCES, workspaceNamespace } from '#lib/resources';
 import { type Clock, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
-import { waitForRollout, type Wanted } from '../deploy/wait-for-rollout.js';
+import { waitForRollout, type Wanted } from '../deploy/deploy-command.js';
 import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
 import { checkGraphs } from './check-graphs.js';
 
@@ -135,7 +134,7 @@ interface AddFlags {
 }
 
 /** `agentplane image add NAME FOLDER`: takes a folder into the image store; the exit code. */
-export async function addImage(name: string, folder: string, flags: AddFlags): Promise<number> {
+export async function addImage(name: string, folder: string, flags: AddFlags): Promise<void> {
   const { data, deploy = false } = flags;
   const { root } = dataPaths(data);
   const platform = findRunningPlatform(data);
@@ -146,7 +145,6 @@ export async function addImage(name: string, folder: string, flags: AddFlags): P
   await warnOfOwners(image, flags, platform?.credentials.kubeconfig);
   const next = platform && (await offerToDeployments(image, platform.credentials.kubeconfig, flags));
   if (!next) print(`${useOf(image)}\n`);
-  return EXIT.ok;
 }
 
 /** Takes the folder into the store, and prints what it is called there. */
@@ -258,7 +256,7 @@ function warnOfSecrets(name: string, folder: string): void {
   const [out, kept] = [found.filter(leavesOut), found.filter((path) => !leavesOut(path))];
   if (out.length > 0)
     process.stderr.write(
-      `Left out, since they tend to hold secrets: ${shown(out)}. "agentplane secrets set ${name} -f .env" gives an agent its keys; a line "!NAME" of .dockerignore takes a file along.\n`,
+      `Left out, since they tend to hold secrets: ${shown(out)}. "agentplane secrets set ${name} -f ${shown([join(folder, '.env')])}" gives an agent its keys; a line "!NAME" of .dockerignore takes a file along.\n`,
     );
   if (kept.length > 0)
     process.stderr.write(
@@ -267,11 +265,52 @@ function warnOfSecrets(name: string, folder: string): void {
 }
 
 /** `agentplane image list`. */
-export async function listImages(data: string, format: OutputFormat): Promise<number> {
+export async function listImages(data: string, format: OutputFormat): Promise<void> {
   if (!existsSync(dataPaths(data).root)) throw new CommandError('unreachable', nothingRuns(data).trimEnd());
   const images = await openStore(data).list();
   if (images.length === 0 && (format.kind === 'table' || format.kind === 'wide'))
     process.stderr.write('No images found; "agentplane image add NAME FOLDER" adds one.\n');
   else process.stdout.write(await renderItems(format, images, SHAPE));
-  return EXIT.ok;
+}
+
+/** `agentplane image remove NAME`: takes a name out of the image store; the exit code. */
+export async function removeImage(name: string, data: string): Promise<void> {
+  const { root, images } = dataPaths(data);
+  if (!existsSync(root)) throw new CommandError('unreachable', nothingRuns(data).trimEnd());
+  const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
+  const image = await store.find(name);
+  if (!image)
+    throw new CommandError(
+      'failed',
+      `image ${name} does not exist; "agentplane image list" shows those that do`,
+    );
+  const platform = findRunningPlatform(data);
+  const users = platform ? await deploymentsOf(image, platform.credentials.kubeconfig) : [];
+  if (users.length > 0)
+    throw new CommandError(
+      'failed',
+      `image ${name} is named by ${users.join(', ')}; delete ${users.length === 1 ? 'this deployment' : 'these deployments'} or name another image there`,
+    );
+  await store.remove(name);
+  process.stdout.write(`image ${name} removed\n`);
+  process.stderr.write(
+    'Its files are removed some minutes after the last revision that runs them, while the platform is running.\n',
+  );
+}
+
+/** `NAMESPACE/NAME` of the deployments that would find no such image any more. */
+async function deploymentsOf(
+  { name, namespaces }: { readonly name: string; readonly namespaces?: readonly string[] },
+  kubeconfigPath: string,
+): Promise<readonly string[]> {
+  const client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { timeoutMs: 10_000 });
+  try {
+    const { items } = await client.list(RESOURCES.AgentDeployment);
+    return items
+      .filter(({ spec }) => spec.sourceRevisionConfig?.imageUri?.replace(/^local\//, '') === name)
+      .filter(({ metadata: { namespace = '' } }) => namespaces?.includes(namespace) ?? true)
+      .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
+  } finally {
+    await client.close();
+  }
 }

@@ -1,12 +1,22 @@
-import { type JsonObject, listAt, numberAt, own, recordAt } from '#lib/json';
+import { visibleText } from '#lib/command-line';
+import { errorText } from '#lib/errors';
+import { type JsonObject, listAt, numberAt, own, recordAt, textAt } from '#lib/json';
 import { RestError, type RestRequests } from '#lib/rest-client';
-import { type Example, given, type RunPage, type SourceDataset, type SourceProject } from './source.js';
+import {
+  type Attachment,
+  type Example,
+  given,
+  type RunPage,
+  type SourceDataset,
+  type SourceProject,
+} from './source.js';
 
 /** Above it a request is sent in parts; the platform takes 128 MiB. */
 const MAX_BODY = 33_554_432;
 /** Ids that fit an address. */
 const NAMED_AT_ONCE = 100;
 const BOUNDARY = 'agentplane-import-7d1f0a6c2b';
+const MULTIPART = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
 
 interface FormPart {
   readonly name: string;
@@ -60,7 +70,7 @@ export class Destination {
   }
 
   /** Stores a page of runs, then their feedback. */
-  async writeRuns({ runs = [], spans = [], feedback }: RunPage): Promise<Refused> {
+  async writeRuns({ runs = [], spans = [], feedback, attachments = [] }: RunPage): Promise<Refused> {
     if (spans.length > 0)
       await this.#rest.request('POST', '/otel/v1/traces', {
         resourceSpans: [{ scopeSpans: [{ spans }] }],
@@ -71,7 +81,32 @@ export class Destination {
     ];
     const refused = await this.#sendParts('/runs/multipart', parts);
     const count = (prefix: string): number => refused.filter((one) => one.startsWith(prefix)).length;
-    return { runs: count('post.'), feedback: count('feedback.') };
+    let left = 0;
+    for (const one of attachments) if (!(await this.#isAttached(one))) left++;
+    return { runs: count('post.'), feedback: count('feedback.'), attachments: left };
+  }
+
+  /** One at a time: each may have 64 MB. */
+  async #isAttached({ runId, name, read }: Attachment): Promise<boolean> {
+    try {
+      const { type, bytes } = await read();
+      const part = `attachment.${runId}.${name.replaceAll(/["\\]/g, '\\$&')}`;
+      const body = Buffer.concat([
+        Buffer.from(
+          `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${part}"\r\ncontent-type: ${type}\r\n\r\n`,
+        ),
+        bytes,
+        Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
+      ]);
+      const answer = await this.#rest.request('POST', '/runs/multipart', body, MULTIPART);
+      const [problem] = listAt(answer, 'mended');
+      if (problem === undefined) return true;
+      throw new Error(textAt(problem, ['msg']));
+    } catch (error) {
+      if (error instanceof RestError && (error.status >= 500 || error.status === 401)) throw error;
+      process.stderr.write(visibleText(`attachment ${name} of run ${runId}: ${errorText(error)}\n`));
+      return false;
+    }
   }
 
   /** Stores the examples that are not there yet. */
@@ -103,9 +138,7 @@ export class Destination {
     const refused: string[] = [];
     for (const body of bodiesOf(parts)) {
       try {
-        await this.#rest.request('POST', path, body, {
-          'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
-        });
+        await this.#rest.request('POST', path, body, MULTIPART);
       } catch (error) {
         if (!(error instanceof RestError && error.status === 422)) throw error;
         const names = new Set(listAt(error.answer, 'detail').map(partOf));

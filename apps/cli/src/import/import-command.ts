@@ -2,7 +2,14 @@ import { bar } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
 import { exactIntegers, parseExactJson } from '#lib/json';
 import { EXIT } from '#lib/lifecycle';
-import { patiently, readWorkspace, RestClient, type RestAccess, type RestRequests } from '#lib/rest-client';
+import {
+  type PatientRequests,
+  patiently,
+  readWorkspace,
+  type RestAccess,
+  RestClient,
+  type RestRequests,
+} from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { withoutTrailingSlashes } from '#lib/url';
 import { CommandError } from '../command-error.js';
@@ -11,14 +18,14 @@ import { KEYS_PATH, openKeys } from '../keys/keys-command.js';
 import { LiveLines } from '../output/live-lines.js';
 import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
 import { controlPlaneOf, deploymentsPart } from './deployments.js';
-import { deploymentIdOf } from '../rest/deployment-id.js';
+import { deploymentIdOf } from '../rest/find-id.js';
 import { Destination } from './destination.js';
-import { type MovedRow, movePart, type Part } from './move.js';
-import { partsOf } from './parts.js';
-import { type Progress, ProgressFile } from './progress-file.js';
+import { type MovedRow, movePart, type Part, partsOf, type Progress, ProgressFile } from './move.js';
 import type { LeftBehind, Source } from './source.js';
 import { agentParts } from './sources/agent-server.js';
+import { Langfuse } from './sources/langfuse.js';
 import { LangSmith } from './sources/langsmith.js';
+import { OpenAiEvals } from './sources/openai-evals.js';
 import { Phoenix } from './sources/phoenix.js';
 
 export interface ImportFlags extends TargetFlags {
@@ -70,7 +77,7 @@ export async function runImport(product: Product, flags: SelectFlags): Promise<n
   });
 }
 
-type Product = 'langsmith' | 'phoenix';
+type Product = 'langsmith' | 'langfuse' | 'openai-evals' | 'phoenix';
 
 export interface AgentFlags extends ImportFlags {
   readonly to: string | undefined;
@@ -111,14 +118,40 @@ const SOURCES: Readonly<Record<Product, (from: string, flags: SelectFlags) => So
     return new Phoenix({ rest, from, since, until, projects: project });
   },
 
+  langfuse(from, { project, since, until }) {
+    const pair = `${keyOf('LANGFUSE_PUBLIC_KEY')}:${keyOf('LANGFUSE_SECRET_KEY')}`;
+    const rest = open({ url: from, authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
+    return new Langfuse({ rest, from, since, until, projects: project });
+  },
+
+  'openai-evals'(from, { apiKeyEnv, project, since, until }) {
+    const rest = open({ url: from, authorization: `Bearer ${keyOf(apiKeyEnv ?? 'OPENAI_API_KEY')}` });
+    return new OpenAiEvals({ rest, from, since, until, projects: project });
+  },
+
   langsmith(from, flags) {
     const { project, since, until, dryRun } = flags;
     const rest = openLangSmith(from, flags);
-    const opened = (url: string): Promise<unknown> => {
-      const { origin } = new URL(url);
-      return open({ url: origin }).request('GET', url.slice(origin.length));
+    // signed addresses, or paths of the source itself
+    const signed = (address: string): readonly [PatientRequests, string] => {
+      const { origin, pathname, search } = new URL(address, from);
+      return [open({ url: origin }), pathname + search];
     };
-    return new LangSmith({ rest, open: opened, since, until, projects: project, isCountOnly: dryRun });
+    return new LangSmith({
+      rest,
+      open(address) {
+        const [there, path] = signed(address);
+        return there.request('GET', path);
+      },
+      openBytes(address) {
+        const [there, path] = signed(address);
+        return there.bytes(path);
+      },
+      since,
+      until,
+      projects: project,
+      isCountOnly: dryRun,
+    });
   },
 };
 
@@ -185,7 +218,7 @@ async function withWorkspace(
   }
 }
 
-function open(access: RestAccess): RestRequests {
+function open(access: RestAccess): PatientRequests {
   const options = { timeoutMs: TIMEOUT_MS, parse: parseExactJson };
   return patiently(new RestClient(access, options), { forMs: PATIENCE_MS });
 }

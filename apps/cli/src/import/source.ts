@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type JsonObject, own } from '#lib/json';
 import { isUuid } from '#lib/resources';
+import { RestError } from '#lib/rest-client';
 
 /** A tracing project as `POST /sessions` takes it; the id is the one that it gets here. */
 export interface SourceProject {
@@ -25,8 +26,15 @@ export interface RunPage {
   readonly spans?: readonly JsonObject[];
   /** Feedback as `POST /feedback` takes it. */
   readonly feedback: readonly JsonObject[];
-  readonly attachments?: number;
+  readonly attachments?: readonly Attachment[];
   readonly next: string | undefined;
+}
+
+/** A file of a run, which is read when it is written: a page may have many. */
+export interface Attachment {
+  readonly runId: string;
+  readonly name: string;
+  read(): Promise<{ readonly type: string; readonly bytes: Buffer }>;
 }
 
 /** Examples of a dataset. */
@@ -83,6 +91,11 @@ function uuid5(namespace: string, name: string): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
+/** The id that the rules for spans give the run of a span. */
+export function runIdOf(spanId: string): string {
+  return spanId.padStart(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
 /** An object as it is; anything else as the one member of one. */
 export function asObject(value: unknown, name: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
@@ -99,4 +112,14 @@ export function given(members: Readonly<Record<string, unknown>>): JsonObject {
 /** These members of an object, those that have a value. */
 export function picked(from: JsonObject, names: readonly string[]): JsonObject {
   return given(Object.fromEntries(names.map((name) => [name, own(from, name)])));
+}
+
+/** True for what the source does not have. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof RestError && [400, 403, 404, 405, 422, 501].includes(error.status);
+}
+
+/** True when fewer runs may be answered: too long for one answer, or too slow. */
+export function isTooMuch(error: unknown): boolean {
+  return error instanceof RestError && (error.status < 300 || [413, 500, 504].includes(error.status));
 }

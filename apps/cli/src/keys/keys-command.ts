@@ -1,12 +1,18 @@
 import type { ChosenScope, KeyScope } from '#lib/auth';
-import { EXIT } from '#lib/lifecycle';
 import { RESOURCES } from '#lib/resources';
 import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import { type OutputFormat, print, renderDocument, renderItems, type Shape } from '../output/print-items.js';
+import {
+  isDocument,
+  type OutputFormat,
+  print,
+  renderDocument,
+  renderItems,
+  type Shape,
+} from '../output/print-items.js';
 
 export const KEYS_PATH = '/api/v1/api-key';
 
@@ -93,13 +99,12 @@ export async function listKeys(
     readonly scope: KeyScope | undefined;
     readonly limit: number | undefined;
   },
-): Promise<number> {
+): Promise<void> {
   const { scope, limit } = flags;
   const rest = await openKeys(flags);
   const keys = await rest.request<readonly Key[]>('GET', `${KEYS_PATH}?include_revoked=${flags.all}`);
   const chosen = keys.filter((key) => scope === undefined || key.scope === scope).slice(0, limit);
   process.stdout.write(await renderItems(flags.output, chosen, SHAPE));
-  return EXIT.ok;
 }
 
 /** `agentplane keys create NAME`: the key alone on standard output, so that a script can take it. */
@@ -110,7 +115,7 @@ export async function createKey(
     readonly expires: number | undefined;
     readonly output: OutputFormat | undefined;
   },
-): Promise<number> {
+): Promise<void> {
   const { scope, expires, output } = flags;
   const rest = await openKeys(flags);
   const made = await rest.request<NewKey>('POST', KEYS_PATH, {
@@ -123,32 +128,21 @@ export async function createKey(
   if (output === undefined) print(`${made.key}\n`);
   else process.stdout.write(await renderOne(output, made));
   process.stderr.write(`The key is shown this once. "agentplane keys revoke ${made.id}" revokes it.\n`);
-  return EXIT.ok;
 }
 
 /** One document, and not a list of one. */
 async function renderOne(format: OutputFormat, made: NewKey): Promise<string> {
-  switch (format.kind) {
-    case 'json':
-    case 'yaml':
-    case 'jsonpath':
-      return await renderDocument(format, made);
-    case 'table':
-    case 'wide':
-    case 'name':
-      return await renderItems(format, [made], NEW_SHAPE);
-    default:
-      return format satisfies never;
-  }
+  return isDocument(format)
+    ? await renderDocument(format, made)
+    : await renderItems(format, [made], NEW_SHAPE);
 }
 
 /** `agentplane keys revoke ID`, or the name of a key. */
-export async function revokeKey(given: string, flags: KeysFlags): Promise<number> {
+export async function revokeKey(given: string, flags: KeysFlags): Promise<void> {
   const rest = await openKeys(flags);
   const id = await idOfKey(rest, given);
   const { description } = await rest.request<Key>('DELETE', `${KEYS_PATH}/${encodeURIComponent(id)}`);
   print(`key ${id} (${description}) revoked\n`);
-  return EXIT.ok;
 }
 
 /** Id of a key. A word that is no name of a key in force is taken for an id. */

@@ -1,6 +1,5 @@
 import { visibleText } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
-import { EXIT } from '#lib/lifecycle';
 import {
   type AddressMode,
   buildHubKubeconfig,
@@ -45,11 +44,11 @@ export interface ManifestFlags extends AccessFlags {
 }
 
 /** `agentplane listener manifest NAME`. */
-export async function printManifest(name: string, flags: ManifestFlags): Promise<number> {
+export async function printManifest(name: string, flags: ManifestFlags): Promise<void> {
   const { image = `agentplane/listener:${PLATFORM_VERSION}`, pullSecret, addresses = 'cluster-dns' } = flags;
   const { agentsNonRoot, onlySecret } = flags;
   const tracing = tracingOf(flags.tracing);
-  return await withKube(resolveTarget(flags), async (kube) => {
+  await withKube(resolveTarget(flags), async (kube) => {
     const key = keyOf(name, flags, kube);
     const listener = await findRemote(kube, key);
     const secret = await kube.client.find(SECRETS, { ...key, name: listenerKeyName(name) });
@@ -66,7 +65,6 @@ export async function printManifest(name: string, flags: ManifestFlags): Promise
     });
     const printed = objects.filter(({ kind }) => !onlySecret || kind === SECRETS.kind);
     print(printed.map((object) => stringify(object)).join('---\n'));
-    return EXIT.ok;
   });
 }
 
@@ -83,12 +81,11 @@ export function tracingOf(given: readonly string[]): Readonly<Record<string, str
 }
 
 /** `agentplane listener kubeconfig NAME`. */
-export async function printKubeconfig(name: string, flags: AccessFlags): Promise<number> {
-  return await withKube(resolveTarget(flags), async (kube) => {
+export async function printKubeconfig(name: string, flags: AccessFlags): Promise<void> {
+  await withKube(resolveTarget(flags), async (kube) => {
     const key = keyOf(name, flags, kube);
     const listener = await findRemote(kube, key);
     print(stringify(buildHubKubeconfig(listener, await openAccess(name, key, flags, kube))));
-    return EXIT.ok;
   });
 }
 

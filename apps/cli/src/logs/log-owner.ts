@@ -3,7 +3,6 @@ import type { KubeClient } from '#lib/kube';
 import type { PodChoice } from '#lib/pod-logs';
 import {
   type AgentRevision,
-  type BulkExportRun,
   CONDITION,
   idOf,
   isConditionTrue,
@@ -38,7 +37,7 @@ const KINDS: readonly OwnerKind[] = [
     title: 'BulkExportRun',
     words: ['bxr', 'bulkexportrun', 'bulkexportruns'],
     ref: RESOURCES.BulkExportRun,
-    pods: (_name, _namespace, run) => podsOfRun(run as BulkExportRun),
+    pods: (_name, _namespace, run) => podsOfRun(run),
     ends: true,
   },
   {

@@ -1,15 +1,13 @@
 import { visibleLine, visibleText } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
-import { EXIT } from '#lib/lifecycle';
 import { type LogLine, readableLine } from '#lib/pod-logs';
 import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget } from '../context/target.js';
-import { kubeLogs, type LogsFlags } from './kube-logs.js';
+import { kubeLogs, type LogsFlags, restLogs } from './read-logs.js';
 import { findLogOwner } from './log-owner.js';
-import { restLogs } from './rest-logs.js';
 
 export interface Terminal {
   readonly write: (text: string) => Promise<void>;
@@ -61,7 +59,7 @@ export class LogPrinter {
 const FIELDS = { noColour: optionalText('NO_COLOR', 'no colours when set') };
 
 /** `agentplane logs NAME`: lines of all its pods by time; from the Kubernetes API, or by REST where there is no kubeconfig. */
-export async function printLogs(name: string, flags: LogsFlags): Promise<number> {
+export async function printLogs(name: string, flags: LogsFlags): Promise<void> {
   if (flags.follow && flags.previous)
     throw new CommandError('usage', '--previous is of containers that have ended: leave out --follow');
   const target = resolveTarget(flags);
@@ -75,15 +73,14 @@ export async function printLogs(name: string, flags: LogsFlags): Promise<number>
   if (target.kubeconfig === undefined) {
     const rest = new RestClient(target.rest);
     await printAll(restLogs({ rest, flags, clock: systemClock, onNote }, name), printer);
-    return EXIT.ok;
+    return;
   }
-  return await withKube(target, async ({ client, connection }) => {
+  await withKube(target, async ({ client, connection }) => {
     const { revision } = flags;
     const namespace = flags.namespace ?? connection.namespace;
     const owner = await findLogOwner(client, name, { namespace, revision });
     const { signal } = new AbortController();
     await printAll(kubeLogs({ client, owner, flags, signal, onNote }), printer);
-    return EXIT.ok;
   });
 }
 

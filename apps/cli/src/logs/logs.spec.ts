@@ -5,8 +5,7 @@ import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { waitFor } from '#lib/testing';
 import { LogPrinter } from './logs-command.js';
-import type { LogsFlags } from './kube-logs.js';
-import { restLogs } from './rest-logs.js';
+import { type LogsFlags, restLogs } from './read-logs.js';
 
 const ID = '00000000-0000-4000-8000-000000000001';
 const second = (n: number): string => `2026-11-23T10:00:${String(n).padStart(2, '0')}.000000000Z`;

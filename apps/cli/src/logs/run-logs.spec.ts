@@ -13,7 +13,7 @@ import {
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import { testEmbeddedKube, waitFor } from '#lib/testing';
-import { kubeLogs } from './kube-logs.js';
+import { kubeLogs } from './read-logs.js';
 import { findLogOwner } from './log-owner.js';
 
 const CRDS = resolve(import.meta.dirname, '..', '..', '..', '..', 'crds');

@@ -1,21 +1,19 @@
 import type { KubeClient, Untyped } from '#lib/kube';
-import { EXIT } from '#lib/lifecycle';
 import { renderDescription } from '#lib/object-text';
 import { EVENTS, type KubeEvent } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { findKind } from './find-kind.js';
-import { findObject, parseObjectWords } from './find-object.js';
+import { findKind, findObject, parseObjectWords } from './find-object.js';
 import { namespaceOf } from './get-command.js';
 
 /** `agentplane describe KIND NAME`. */
 export async function describeObject(
   words: readonly string[],
   flags: TargetFlags & { readonly namespace: string | undefined },
-): Promise<number> {
-  return await withKube(resolveTarget(flags), async (kube) => {
+): Promise<void> {
+  await withKube(resolveTarget(flags), async (kube) => {
     const { kind: word, name } = parseObjectWords(words);
     if (name === undefined)
       throw new CommandError('usage', `${word} names no object: use describe KIND NAME or KIND/NAME`);
@@ -23,7 +21,6 @@ export async function describeObject(
     const object = await findObject(kube.client, kind, name, { namespace: namespaceOf(kube, flags) });
     const events = await eventsOf(kube.client, object);
     process.stdout.write(renderDescription({ ...object, kind: kind.kind }, events, systemClock.now()));
-    return EXIT.ok;
   });
 }
 

@@ -1,4 +1,4 @@
-import { spokenKind } from './find-kind.js';
+import { spokenKind } from './find-object.js';
 
 describe('spokenKind', () => {
   it.each([

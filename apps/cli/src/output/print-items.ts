@@ -9,6 +9,13 @@ export type OutputFormat =
   | { readonly kind: 'name' }
   | { readonly kind: 'jsonpath'; readonly template: string };
 
+/** Formats that print one document. */
+type DocumentFormat = Extract<OutputFormat, { kind: 'json' | 'yaml' | 'jsonpath' }>;
+
+export function isDocument(format: OutputFormat): format is DocumentFormat {
+  return format.kind === 'json' || format.kind === 'yaml' || format.kind === 'jsonpath';
+}
+
 /** Formats that are one word; `jsonpath=TEMPLATE` is the other. */
 export const OUTPUT_WORDS = ['table', 'wide', 'json', 'yaml', 'name'] as const;
 
@@ -113,10 +120,7 @@ export async function renderItems<T>(
  * One JSON document as JSON, as YAML, or what a template takes from it. Others wrote what is in it, and a terminal obeys
  * what it reads; a program that reads gets the same document.
  */
-export async function renderDocument(
-  format: Extract<OutputFormat, { kind: 'json' | 'yaml' | 'jsonpath' }>,
-  value: unknown,
-): Promise<string> {
+export async function renderDocument(format: DocumentFormat, value: unknown): Promise<string> {
   switch (format.kind) {
     case 'json':
       // escapes of JSON

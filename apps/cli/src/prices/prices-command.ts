@@ -1,12 +1,11 @@
 import { visibleText } from '#lib/command-line';
-import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { RestClient, RestError, timeText } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
-import { projectIdOf } from '../rest/project-id.js';
+import { projectIdOf } from '../rest/find-id.js';
 
 const PATH = '/model-price-map';
 
@@ -106,11 +105,10 @@ function openRest(flags: TargetFlags): RestClient {
 /** `agentplane prices list`. */
 export async function listPrices(
   flags: TargetFlags & { readonly search: string | undefined; readonly output: OutputFormat },
-): Promise<number> {
+): Promise<void> {
   const query = flags.search === undefined ? '' : `?q=${encodeURIComponent(flags.search)}`;
   const prices = await openRest(flags).request<readonly Price[]>('GET', `${PATH}${query}`);
   process.stdout.write(await renderItems(flags.output, prices, PRICES));
-  return EXIT.ok;
 }
 
 /** `agentplane prices unmatched`. */
@@ -120,7 +118,7 @@ export async function listUnmatched(
     readonly last: number | undefined;
     readonly output: OutputFormat;
   },
-): Promise<number> {
+): Promise<void> {
   const { project, last, output } = flags;
   const rest = openRest(flags);
   const query = new URLSearchParams();
@@ -128,7 +126,6 @@ export async function listUnmatched(
   if (last !== undefined) query.set('start_time', new Date(systemClock.now().getTime() - last).toISOString());
   const models = await rest.request<readonly Unmatched[]>('GET', `${PATH}/unmatched?${query}`);
   process.stdout.write(await renderItems(output, models, UNMATCHED));
-  return EXIT.ok;
 }
 
 export interface PriceFlags extends TargetFlags {
@@ -153,7 +150,7 @@ function details(given: readonly string[]): Readonly<Record<string, string>> {
 }
 
 /** `agentplane prices set NAME`: the id alone on standard output, so that a script can take it. */
-export async function setPrice(name: string, flags: PriceFlags): Promise<number> {
+export async function setPrice(name: string, flags: PriceFlags): Promise<void> {
   const { input, completion, inputKind, completionKind, pattern, provider, from } = flags;
   if (input === undefined || completion === undefined)
     throw new CommandError(
@@ -174,11 +171,10 @@ export async function setPrice(name: string, flags: PriceFlags): Promise<number>
   process.stderr.write(
     'Runs that are stored keep their costs: "agentplane prices apply" prices them again.\n',
   );
-  return EXIT.ok;
 }
 
 /** `agentplane prices remove ID`. */
-export async function removePrice(id: string, flags: TargetFlags): Promise<number> {
+export async function removePrice(id: string, flags: TargetFlags): Promise<void> {
   const gone = new CommandError(
     'notFound',
     `no price has the id ${id}: "agentplane prices list -o wide" shows ids`,
@@ -194,7 +190,6 @@ export async function removePrice(id: string, flags: TargetFlags): Promise<numbe
     if (error instanceof RestError && error.status === 404) throw gone;
     throw error;
   }
-  return EXIT.ok;
 }
 
 const LOOK_MS = 1_000;
@@ -208,7 +203,7 @@ export async function applyPrices(
     readonly wait: boolean;
     readonly output: OutputFormat;
   },
-): Promise<number> {
+): Promise<void> {
   const rest = openRest(flags);
   let found = await rest.request<Application>('POST', `${PATH}/apply`, {
     session_id: await projectIdOf(rest, project),
@@ -220,5 +215,4 @@ export async function applyPrices(
     found = await rest.request<Application>('GET', `${PATH}/apply/${found.id}`);
   }
   process.stdout.write(await renderItems(flags.output, [found], APPLICATIONS));
-  return EXIT.ok;
 }

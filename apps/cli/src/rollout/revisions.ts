@@ -1,10 +1,10 @@
 import { visibleText } from '#lib/command-line';
 import {
   ANNOTATION,
+  type Deployment as KubeDeployment,
   DEPLOYMENTS,
   idOf,
   isUuid,
-  type Deployment as KubeDeployment,
   LABEL,
   RESOURCES,
 } from '#lib/resources';
@@ -12,8 +12,8 @@ import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { KubeAccess } from '../context/open-kube.js';
-import { deploymentIdOf } from '../rest/deployment-id.js';
-import { progressLines } from '../waiting/progress-lines.js';
+import { deploymentIdOf } from '../rest/find-id.js';
+import { progressLines } from '../waiting/follow-object.js';
 
 type Rest = RestRequests;
 
@@ -33,6 +33,8 @@ export interface Deployment {
 /** A revision as the REST interface answers it. */
 export interface Revision {
   readonly id: string;
+  /** Null until it is made; absent from platforms of earlier versions. */
+  readonly name?: string | null;
   readonly created_at: string;
   readonly status: string;
   readonly status_reason: string | null;
@@ -69,13 +71,18 @@ export async function readRevisions(rest: Rest, { id }: Deployment): Promise<rea
   }
 }
 
-/** The revision that a person means: by its id, or the beginning of it. @throws CommandError `notFound`, `usage` */
+/**
+ * The revision that a person means: by its name, its number, its id or the beginning of that.
+ * @throws CommandError `notFound`, `usage`
+ */
 export function findRevision(name: string, revisions: readonly Revision[], wanted: string): Revision {
   const start = wanted.toLowerCase();
   const isWhole: boolean = isUuid(start);
-  const found = revisions.filter(({ id }) =>
-    isWhole ? id === start : start.length >= SHORTEST && id.startsWith(start),
-  );
+  const number = /^\d{1,5}$/.test(start) ? `-${start.padStart(5, '0')}` : undefined;
+  const found = revisions.filter(({ id, name: called }) => {
+    if (called && (called === start || (number !== undefined && called.endsWith(number)))) return true;
+    return isWhole ? id === start : start.length >= SHORTEST && id.startsWith(start);
+  });
   const [only] = found;
   if (only && found.length === 1) return only;
   if (found.length > 1)

@@ -1,4 +1,3 @@
-import { EXIT } from '#lib/lifecycle';
 import { RestClient } from '#lib/rest-client';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
@@ -34,6 +33,7 @@ const SHAPE: Shape<Listed> = {
   nameOf: ({ id }) => id,
   columns: [
     { heading: '', cell: ({ serves }) => (serves ? '*' : '') },
+    { heading: 'NAME', cell: ({ name }) => name ?? '' },
     { heading: 'ID', cell: ({ id }) => id },
     { heading: 'STATUS', cell: ({ status, archived }) => (archived ? `${status} (archived)` : status) },
     { heading: 'CREATED', cell: ({ created_at: at }) => at },
@@ -59,7 +59,7 @@ export async function listRevisions(
     limit,
     ...flags
   }: TargetFlags & { readonly output: OutputFormat; readonly limit: number | undefined },
-): Promise<number> {
+): Promise<void> {
   const rest = openRest(flags);
   const deployment = await readDeployment(rest, name);
   const revisions = (await readRevisions(rest, deployment)).map((one) => ({
@@ -67,7 +67,6 @@ export async function listRevisions(
     serves: one.id === deployment.active_revision_id,
   }));
   process.stdout.write(await renderItems(output, revisions.slice(0, limit), SHAPE));
-  return EXIT.ok;
 }
 
 /** `agentplane rollback|redeploy NAME`: a new revision as an earlier one was. */
@@ -75,7 +74,7 @@ export async function makeRevisionFrom(
   origin: Origin,
   name: string,
   { revision, ...flags }: WaitFlags & { readonly revision: string | undefined },
-): Promise<number> {
+): Promise<void> {
   const rest = openRest(flags);
   const deployment = await readDeployment(rest, name);
   refuseSuspended(deployment);
@@ -89,18 +88,17 @@ export async function makeRevisionFrom(
   if (made === null) throw new CommandError('failed', `deployment ${name} was deleted meanwhile`);
   print(`${deployment.name}: revision ${made} is made from ${from.id}\n`);
   if (from.archived) print(`${from.id} is archived: its variables are not kept, those of now are used\n`);
-  if (!flags.wait) return EXIT.ok;
+  if (!flags.wait) return;
   await waitForRevision(waiting(rest, flags), deployment, made);
   const { url } = await readDeployment(rest, deployment.id);
   print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
-  return EXIT.ok;
 }
 
 /** `agentplane restart NAME`: new pods of the revision that serves, as `kubectl rollout restart` makes them. */
 export async function restart(
   name: string,
   { force, ...flags }: WaitFlags & { readonly force: boolean },
-): Promise<number> {
+): Promise<void> {
   const target = resolveTarget(flags);
   const rest = new RestClient(target.rest);
   const deployment = await readDeployment(rest, name);
@@ -116,32 +114,29 @@ export async function restart(
   }
   await rest.request('POST', `/v2/deployments/${deployment.id}/restart`);
   print(`${deployment.name}: new pods replace those of the revision that serves\n`);
-  if (!flags.wait || target.kubeconfig === undefined) return EXIT.ok;
+  if (!flags.wait || target.kubeconfig === undefined) return;
   await withKube(target, (kube) => waitForPods(kube, waiting(rest, flags), deployment));
   print(`${deployment.name} serves at ${deployment.url ?? 'no address yet'}\n`);
-  return EXIT.ok;
 }
 
 /** `agentplane suspend NAME`: its pods end; database, revisions and address stay. */
-export async function suspend(name: string, flags: TargetFlags): Promise<number> {
+export async function suspend(name: string, flags: TargetFlags): Promise<void> {
   const rest = openRest(flags);
   const deployment = await readDeployment(rest, name);
   await rest.request('PATCH', `/v2/deployments/${deployment.id}`, { suspend: true });
   print(`${deployment.name} suspended: "agentplane resume ${deployment.name}" starts its pods again\n`);
-  return EXIT.ok;
 }
 
 /** `agentplane resume NAME`. */
-export async function resume(name: string, flags: WaitFlags): Promise<number> {
+export async function resume(name: string, flags: WaitFlags): Promise<void> {
   const rest = openRest(flags);
   const deployment = await readDeployment(rest, name);
   await rest.request('PATCH', `/v2/deployments/${deployment.id}`, { suspend: false });
   print(`${deployment.name} resumed\n`);
-  if (!flags.wait) return EXIT.ok;
+  if (!flags.wait) return;
   await waitUntilServing(waiting(rest, flags), deployment);
   const { url } = await readDeployment(rest, deployment.id);
   print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
-  return EXIT.ok;
 }
 
 export function waiting(rest: RestClient, { timeout }: WaitFlags): RestWait {

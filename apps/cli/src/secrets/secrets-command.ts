@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { errorText } from '#lib/errors';
-import { EXIT } from '#lib/lifecycle';
 import { RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
@@ -29,7 +28,7 @@ const SHAPE: Shape<Secret> = {
 export async function listSecrets(
   name: string,
   { output, ...flags }: TargetFlags & { readonly output: OutputFormat },
-): Promise<number> {
+): Promise<void> {
   const rest = new RestClient(resolveTarget(flags).rest);
   const { secrets } = (await readDeployment(rest, name)) as WithSecrets;
   process.stdout.write(
@@ -39,7 +38,6 @@ export async function listSecrets(
       SHAPE,
     ),
   );
-  return EXIT.ok;
 }
 
 export interface SecretFlags extends WaitFlags {
@@ -50,15 +48,17 @@ export interface SecretFlags extends WaitFlags {
 export async function setSecrets(
   [name = '', ...pairs]: readonly string[],
   { file, ...flags }: SecretFlags,
-): Promise<number> {
+): Promise<void> {
   const given = [...(file === undefined ? [] : readSecrets(file)), ...pairs.map(pairOf)];
+  if (given.length === 0 && file !== undefined)
+    return print(`Nothing was changed: ${file === '-' ? 'standard input' : file} has no line NAME=value\n`);
   if (given.length === 0)
     throw new CommandError(
       'usage',
       'secrets set needs NAME=value, or lines of them: -f FILE, or -f - for standard input',
     );
   const values = new Map(given.map((one) => [one.name, one]));
-  return await change(name, flags, (present) => [
+  await change(name, flags, (present) => [
     ...present.filter((one) => !values.has(one.name)),
     ...values.values(),
   ]);
@@ -68,8 +68,8 @@ export async function setSecrets(
 export async function unsetSecrets(
   [name = '', ...names]: readonly string[],
   flags: WaitFlags,
-): Promise<number> {
-  return await change(name, flags, (present) => {
+): Promise<void> {
+  await change(name, flags, (present) => {
     const missing = names.find((one) => !present.some((secret) => secret.name === one));
     if (missing !== undefined)
       throw new CommandError(
@@ -84,11 +84,11 @@ export async function unsetSecrets(
 export async function replaceSecrets(
   name: string,
   { file, yes, ...flags }: SecretFlags & { readonly yes: boolean },
-): Promise<number> {
+): Promise<void> {
   if (file === undefined)
     throw new CommandError('usage', 'secrets replace needs a file of NAME=value lines: -f FILE, or -f -');
   const secrets = readSecrets(file);
-  return await change(name, flags, (present) => {
+  await change(name, flags, (present) => {
     const removed = present.filter((one) => !secrets.some((secret) => secret.name === one.name));
     if (removed.length > 0 && !yes)
       throw new CommandError('usage', `Nothing was changed. --yes removes ${namesOf(removed)} from ${name}`);
@@ -101,7 +101,7 @@ async function change(
   name: string,
   flags: WaitFlags,
   decide: (present: readonly Secret[]) => readonly Secret[],
-): Promise<number> {
+): Promise<void> {
   const rest = new RestClient(resolveTarget(flags).rest);
   const deployment = (await readDeployment(rest, name)) as WithSecrets;
   const present = deployment.secrets.map((one) => ({ name: one.name }));
@@ -118,11 +118,10 @@ async function change(
         `deployment ${name} was changed meanwhile: nothing was changed, try again`,
       );
     });
-  if (!flags.wait || made === null) return EXIT.ok;
+  if (!flags.wait || made === null) return;
   await waitForRevision(waiting(rest, flags), deployment, made);
   const { url } = await readDeployment(rest, deployment.id);
   print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
-  return EXIT.ok;
 }
 
 function changeText(before: readonly Secret[], after: readonly Secret[]): string {

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, extname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
-import type { DuckDBConnection } from '@duckdb/node-api';
+import { pathToFileURL } from 'node:url';
 import { renderTable } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
-import { EXIT } from '#lib/lifecycle';
 import type { ObjectStore } from '#lib/object-store';
 import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import { type DestinationAnswer, exportIdOf, scheduleAdvice } from '../export/export-id.js';
-import { openStore } from '../export/export-verify-command.js';
+import { type DestinationAnswer, exportIdOf, scheduleAdvice } from '../export/export-command.js';
+import { openStore } from '../export/export-files-command.js';
 import { type OutputFormat, print, renderItems } from '../output/print-items.js';
 
 export interface SqlFlags extends TargetFlags {
@@ -42,6 +42,25 @@ interface LocalFile {
   readonly isFeedback: boolean;
 }
 
+/** DuckDB is installed by those who ask in SQL: it is larger than the rest, and the first build knows no types of it. */
+const ENGINE: string = '@duckdb/node-api';
+
+/** Members of DuckDB that are used here. */
+interface Engine {
+  readonly DuckDBInstance: { create(): Promise<{ connect(): Promise<Connection> }> };
+}
+
+interface Connection {
+  run(statement: string): Promise<unknown>;
+  runAndReadAll(statement: string): Promise<Answer>;
+}
+
+interface Answer {
+  columnNames(): readonly string[];
+  getRowsJson(): readonly (readonly unknown[])[];
+  getRowObjectsJson(): readonly Readonly<Record<string, unknown>>[];
+}
+
 const CACHE_HOME = optionalText(
   'XDG_CACHE_HOME',
   'folder of copies that can be made again; ~/.cache when missing',
@@ -51,7 +70,7 @@ const PAGE = 100;
 const FORMATS: Readonly<Record<string, string>> = { '.parquet': 'PARQUET', '.csv': 'CSV', '.json': 'JSON' };
 
 /** `agentplane sql [EXPORT]`: statements over the files of exports, which are fetched once. */
-export async function askInSql(given: string | undefined, flags: SqlFlags): Promise<number> {
+export async function askInSql(given: string | undefined, flags: SqlFlags): Promise<void> {
   const format = flags.to === undefined ? undefined : FORMATS[extname(flags.to)];
   if (flags.to !== undefined && format === undefined)
     throw new CommandError('usage', `--to ${flags.to} is not .parquet, .csv or .json`);
@@ -78,19 +97,35 @@ export async function askInSql(given: string | undefined, flags: SqlFlags): Prom
   if (flags.command === undefined && process.stdin.isTTY) return await talk(ask);
   try {
     await ask(flags.command ?? (await text(process.stdin)));
-    return EXIT.ok;
   } catch (error) {
     throw new CommandError('failed', messageOf(error), { cause: error });
   }
 }
 
-async function loadEngine(): Promise<typeof import('@duckdb/node-api')> {
-  try {
-    return await import('@duckdb/node-api');
-  } catch (error) {
-    const advice = 'npm install @duckdb/node-api, beside agentplane (68 MB)';
-    throw new CommandError('failed', `DuckDB is not installed: ${advice}`, { cause: error });
-  }
+/** DuckDB from the packages beside this program, else from the folder that the advice names. */
+async function loadEngine(): Promise<Engine> {
+  const folder = join(cacheFolder(), 'duckdb');
+  for (const resolveEngine of [() => ENGINE, () => pathToFileURL(engineIn(folder)).href])
+    try {
+      return (await import(resolveEngine())) as Engine;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  const install = `npm install --prefix ${folder} ${ENGINE}`;
+  throw new CommandError('failed', `DuckDB is not installed; install it (68 MB): ${install}`);
+}
+
+function engineIn(folder: string): string {
+  return createRequire(join(folder, 'package.json')).resolve(ENGINE);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^(ERR_)?MODULE_NOT_FOUND$/.test(String(error.code));
+}
+
+function cacheFolder(): string {
+  const { cacheHome = join(homedir(), '.cache') } = loadConfig({ cacheHome: CACHE_HOME });
+  return join(cacheHome, 'agentplane');
 }
 
 async function completeExports(rest: RestClient): Promise<readonly ExportAnswer[]> {
@@ -130,10 +165,10 @@ async function fetchFiles(
 ): Promise<LocalFile[]> {
   const runs = await rest.request<readonly RunAnswer[]>('GET', `${PATH}/${id}/runs`);
   const keys = runs.flatMap(({ metadata }) => metadata.result.exported_files);
-  const { cacheHome = join(homedir(), '.cache') } = loadConfig({ cacheHome: CACHE_HOME });
+  const folder = join(cacheFolder(), 'exports', id);
   const files = keys.map((key) => ({
     key,
-    path: join(cacheHome, 'agentplane', 'exports', id, `${nameOf(key)}.parquet`),
+    path: join(folder, `${nameOf(key)}.parquet`),
     isFeedback: /\/(resource=)?feedback\/year=/.test(key),
   }));
   const missing = files.filter(({ path }) => !existsSync(path));
@@ -177,7 +212,7 @@ async function fetchFile(
 
 /** A row that several exports have is that of the one that ended last. */
 async function makeViews(
-  connection: DuckDBConnection,
+  connection: Connection,
   exports: readonly ExportAnswer[],
   files: readonly LocalFile[],
 ): Promise<void> {
@@ -200,11 +235,7 @@ async function makeViews(
   await connection.run('CREATE VIEW traces AS SELECT * FROM runs WHERE parent_run_id IS NULL');
 }
 
-async function printRows(
-  connection: DuckDBConnection,
-  statement: string,
-  output: OutputFormat,
-): Promise<void> {
+async function printRows(connection: Connection, statement: string, output: OutputFormat): Promise<void> {
   const reader = await connection.runAndReadAll(statement);
   if (output.kind === 'table' || output.kind === 'wide') {
     const rows = reader.getRowsJson().map((row) => row.map(cellOf));
@@ -219,7 +250,7 @@ function cellOf(value: unknown): string {
 }
 
 /** Statements of a terminal, each ended by a semicolon, until Ctrl-D. */
-async function talk(ask: (statement: string) => Promise<void>): Promise<number> {
+async function talk(ask: (statement: string) => Promise<void>): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: 'sql> ' });
   let statement = '';
   lines.prompt();
@@ -232,7 +263,6 @@ async function talk(ask: (statement: string) => Promise<void>): Promise<number> 
     lines.setPrompt(statement.trim() === '' ? 'sql> ' : '...> ');
     lines.prompt();
   }
-  return EXIT.ok;
 }
 
 function messageOf(error: unknown): string {

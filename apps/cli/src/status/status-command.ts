@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { type Ended } from '#lib/command-line';
 import { dataPaths, findDiskTrouble, readJson, type TlsAddress } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
@@ -80,7 +81,7 @@ export function trustRows(
 }
 
 /** `agentplane status --trust`: what the deployments of a namespace share with others. */
-async function printTrust(target: Target, output: OutputFormat): Promise<number> {
+async function printTrust(target: Target, output: OutputFormat): Promise<void> {
   const rows = await withKube(target, async ({ client, connection: { namespace } }) => {
     const [nodes, deployments, servers] = await Promise.all([
       client.list(NODES),
@@ -91,7 +92,6 @@ async function printTrust(target: Target, output: OutputFormat): Promise<number>
     return trustRows(deployments.items, nodes.items, owners);
   });
   process.stdout.write(await renderItems(output, rows, TRUST_SHAPE));
-  return EXIT.ok;
 }
 
 /** One part of a platform. */
@@ -282,7 +282,7 @@ export async function printStatus({
   output,
   trust = false,
   ...flags
-}: TargetFlags & { readonly output: OutputFormat; readonly trust?: boolean }): Promise<number> {
+}: TargetFlags & { readonly output: OutputFormat; readonly trust?: boolean }): Promise<Ended> {
   const target = resolveTarget(flags);
   if (trust) return await printTrust(target, output);
   const parts = await readParts(target);

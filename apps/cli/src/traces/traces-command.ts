@@ -1,6 +1,5 @@
 import { cellText, visibleText } from '#lib/command-line';
 import { answerLine, askedLine } from '#lib/conversation';
-import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import {
   ageText,
@@ -21,7 +20,7 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { type OutputFormat, print, renderDocument, renderItems, type Shape } from '../output/print-items.js';
-import { projectIdOf } from '../rest/project-id.js';
+import { projectIdOf, projectNames } from '../rest/find-id.js';
 
 /** Filters for runs, in the words of the route. */
 interface RunsWanted {
@@ -179,15 +178,8 @@ async function wantedBy(
   };
 }
 
-/** Names of the newest projects by their ids. */
-async function projectNames(rest: RestClient): Promise<ReadonlyMap<string, string>> {
-  const path = '/sessions?limit=100';
-  const projects = await rest.request<readonly { readonly id: string; readonly name: string }[]>('GET', path);
-  return new Map(projects.map(({ id, name }) => [id, name]));
-}
-
 /** `agentplane traces list`: the newest first. */
-export async function listTraces(flags: TracesListFlags): Promise<number> {
+export async function listTraces(flags: TracesListFlags): Promise<void> {
   const { last, from, to, children, limit, output } = flags;
   if (last !== undefined && (from !== undefined || to !== undefined))
     throw new CommandError('usage', 'the time is either --last, or --from and --to');
@@ -207,15 +199,14 @@ export async function listTraces(flags: TracesListFlags): Promise<number> {
   process.stdout.write(
     await renderItems(output, runs as readonly ListedRun[], shapeOf(await projectNames(rest))),
   );
-  if (hasMore) process.stderr.write(`There are more than these ${runs.length}: --limit shows more.\n`);
-  return EXIT.ok;
+  if (hasMore) process.stderr.write(`These are the newest ${runs.length}; --limit shows more.\n`);
 }
 
 /** `agentplane traces show ID`: the trace of a run as a tree. */
 export async function showTrace(
   id: string,
   flags: TargetFlags & { readonly values: boolean; readonly output: OutputFormat },
-): Promise<number> {
+): Promise<void> {
   const rest = openRest(flags);
   const named = await readWholeRun(rest, id);
   const trace = String(named['trace_id']);
@@ -232,7 +223,6 @@ export async function showTrace(
     process.stderr.write(
       `The trace has more than these ${runs.length} runs; those that began first are shown.\n`,
     );
-  return EXIT.ok;
 }
 
 /** Inputs, outputs and error of the run that was named. */
@@ -291,4 +281,49 @@ function lineOf(run: ReadRun): string {
     errorLine(run),
   ];
   return `${cellText(cells.join('  ')).trimEnd()}\n`;
+}
+
+/** A tracing project as the REST interface answers it, as far as it is shown. */
+interface Project {
+  readonly id: string;
+  readonly name: string;
+  readonly run_count: number | null;
+  readonly total_tokens: number | null;
+  readonly total_cost: string | null;
+  readonly last_run_start_time: string | null;
+}
+
+/** The most that one answer holds. */
+const PAGE = 100;
+
+const SHAPE: Shape<Project> = {
+  nameOf: ({ name }) => name,
+  columns: [
+    { heading: 'NAME', cell: ({ name }) => name },
+    { heading: 'ID', isWide: true, cell: ({ id }) => id },
+    { heading: 'RUNS', cell: ({ run_count: count }) => String(count ?? '') },
+    { heading: 'TOKENS', cell: ({ total_tokens: tokens }) => String(tokens ?? '') },
+    { heading: 'COST', cell: ({ total_cost: cost }) => costText(cost) },
+    { heading: 'LAST RUN', cell: ({ last_run_start_time: at }) => (at === null ? '' : timeText(at)) },
+  ],
+};
+
+/** `agentplane traces projects`: every tracing project, the newest first. */
+export async function listProjects({
+  output,
+  ...flags
+}: TargetFlags & { readonly output: OutputFormat }): Promise<void> {
+  const rest = new RestClient(resolveTarget(flags).rest);
+  const projects: Project[] = [];
+  for (let page: readonly Project[] = []; projects.length === 0 || page.length === PAGE;) {
+    const path = `/sessions?include_stats=true&limit=${PAGE}&offset=${projects.length}`;
+    page = await rest.request<readonly Project[]>('GET', path);
+    if (page.length === 0) break;
+    projects.push(...page);
+  }
+  if (projects.length === 0 && output.kind === 'table')
+    process.stderr.write(
+      'No tracing projects found; a deployment, or the first run sent to one, makes it.\n',
+    );
+  else process.stdout.write(await renderItems(output, projects, SHAPE));
 }

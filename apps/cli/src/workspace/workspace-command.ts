@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { visibleText } from '#lib/command-line';
-import { type KubeClient } from '#lib/kube';
-import { EXIT } from '#lib/lifecycle';
+import { visibleLine, visibleText } from '#lib/command-line';
+import type { KubeClient } from '#lib/kube';
 import {
   CONDITION,
   DEFAULT_LISTENER,
@@ -10,10 +9,19 @@ import {
   type Workspace,
   workspaceNamespace,
 } from '#lib/resources';
+import { workspaceLines } from '#lib/object-text';
+import { readWorkspace, RestClient, type WorkspaceDetails } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
-import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
+import {
+  isDocument,
+  type OutputFormat,
+  print,
+  renderDocument,
+  renderItems,
+  type Shape,
+} from '../output/print-items.js';
 import { followObject } from '../waiting/follow-object.js';
 
 export type Plan = Workspace['spec']['plan'];
@@ -52,18 +60,17 @@ const SHAPE: Shape<Workspace> = {
 export async function listWorkspaces({
   output,
   ...flags
-}: TargetFlags & { readonly output: OutputFormat }): Promise<number> {
-  return await withKube(resolveTarget(flags), async ({ client }) => {
+}: TargetFlags & { readonly output: OutputFormat }): Promise<void> {
+  await withKube(resolveTarget(flags), async ({ client }) => {
     const { items } = await client.list(REF);
     process.stdout.write(await renderItems(output, items, SHAPE));
-    return EXIT.ok;
   });
 }
 
 /** `agentplane workspace create NAME`: with the listener that starts its agents. */
-export async function createWorkspace(name: string, flags: CreateFlags): Promise<number> {
+export async function createWorkspace(name: string, flags: CreateFlags): Promise<void> {
   const { plan = 'enterprise', displayName, tenant = randomUUID(), listener, timeout } = flags;
-  return await withKube(resolveTarget(flags), async ({ client }) => {
+  await withKube(resolveTarget(flags), async ({ client }) => {
     await client.create(REF, {
       metadata: { name },
       spec: { tenantId: tenant, plan, ...(displayName === undefined ? {} : { displayName }) },
@@ -78,16 +85,15 @@ export async function createWorkspace(name: string, flags: CreateFlags): Promise
     process.stderr.write(
       `"agentplane keys create NAME --workspace ${name}" makes a key for it, "agentplane deploy NAME -n ${namespace}" an agent.\n`,
     );
-    return EXIT.ok;
   });
 }
 
 /** `agentplane workspace set NAME`. */
-export async function setWorkspace(name: string, flags: WorkspaceFlags): Promise<number> {
+export async function setWorkspace(name: string, flags: WorkspaceFlags): Promise<void> {
   const { plan, displayName } = flags;
   if (plan === undefined && displayName === undefined)
     throw new CommandError('usage', 'workspace set changes nothing: give --plan or --display-name');
-  return await withKube(resolveTarget(flags), async ({ client }) => {
+  await withKube(resolveTarget(flags), async ({ client }) => {
     await getWorkspace(client, name);
     const spec = {
       ...(plan === undefined ? {} : { plan }),
@@ -95,16 +101,12 @@ export async function setWorkspace(name: string, flags: WorkspaceFlags): Promise
     };
     await client.merge(REF, { name }, { spec });
     print(`workspace ${name} changed\n`);
-    return EXIT.ok;
   });
 }
 
 /** `agentplane workspace delete NAME --yes`. */
-export async function deleteWorkspace(
-  name: string,
-  { yes, timeout, ...flags }: DeleteFlags,
-): Promise<number> {
-  return await withKube(resolveTarget(flags), async ({ client }) => {
+export async function deleteWorkspace(name: string, { yes, timeout, ...flags }: DeleteFlags): Promise<void> {
+  await withKube(resolveTarget(flags), async ({ client }) => {
     const { metadata } = await getWorkspace(client, name);
     const namespace = workspaceNamespace(name);
     if (!yes) {
@@ -112,7 +114,7 @@ export async function deleteWorkspace(
       const { items: exports } = await client.list(RESOURCES.BulkExport, { namespace });
       throw new CommandError(
         'usage',
-        `workspace ${name} was not deleted: it has ${deployments.length} deployments with their databases and ${exports.length} exports, and all of them would be deleted for good (runs in the trace store and exported files stay); --yes deletes it`,
+        `workspace ${name} was not deleted: it has ${deployments.length} deployments with their databases and ${exports.length} exports; they and all its traces, datasets, prompts and keys would be deleted for good (exported files stay); --yes deletes it`,
       );
     }
     await client.delete(REF, { name }, metadata.uid === undefined ? {} : { uid: metadata.uid });
@@ -120,7 +122,7 @@ export async function deleteWorkspace(
     for await (const found of followObject(client, REF, { name }, { timeoutMs: timeout }))
       if (!found) {
         print(`workspace ${name} deleted\n`);
-        return EXIT.ok;
+        return;
       }
     throw new CommandError(
       'timedOut',
@@ -158,4 +160,19 @@ function stateOf({ metadata, status }: Workspace): string {
   if (metadata.deletionTimestamp !== undefined) return 'deleting';
   const ready = findCondition(status?.conditions, CONDITION.ready);
   return ready?.status === 'True' ? 'ready' : (ready?.reason ?? 'pending');
+}
+
+/** `agentplane workspace show`. */
+export async function showWorkspace({
+  output,
+  ...flags
+}: TargetFlags & { readonly output: OutputFormat }): Promise<void> {
+  const rest = new RestClient(resolveTarget(flags).rest);
+  process.stdout.write(await render(output, await readWorkspace(rest)));
+}
+
+async function render(format: OutputFormat, workspace: WorkspaceDetails): Promise<string> {
+  if (isDocument(format)) return await renderDocument(format, workspace);
+  if (format.kind === 'name') return `${visibleLine(workspace.name)}\n`;
+  return `${workspaceLines(workspace).join('\n')}\n`;
 }

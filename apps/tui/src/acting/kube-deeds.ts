@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { wholeNumber } from '#lib/command-line';
 import { INSTALLATION } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
-import type { KubeClient } from '#lib/kube';
+import { type KubeClient, type KubeConnection, listenForPod } from '#lib/kube';
 import { idOf, keyOf } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
-import type { Deeds, Outcome } from '../screen/effect-runner.js';
+import type { Deeds, Outcome, Suspend } from '../screen/effect-runner.js';
 import type { Pane } from '../session/session.js';
 import { type PulsePlace, readPulse } from '../texts/look-at-programs.js';
 import { openText } from '../texts/open-text.js';
@@ -16,6 +18,8 @@ import type { Hands, Right, RowAction } from '../views/common-actions.js';
 import type { View } from '../views/view.js';
 import type { Item } from '../world/items.js';
 import { editObject } from './edit-object.js';
+import type { Favourites } from './favourites.js';
+import { saveText } from './save-text.js';
 
 /** Does something to rows, one after the other; the first that fails is reported with how many were done. */
 async function perform(
@@ -24,6 +28,8 @@ async function perform(
   answer: string,
   { hands, rights }: { readonly hands: Hands; readonly rights: Rights },
 ): Promise<Outcome> {
+  const { asks } = action;
+  const read = asks ? wholeNumber(asks.min, asks.max, `the ${asks.what}`) : () => 0;
   const done: string[] = [];
   for (const item of items) {
     const { namespace, name } = item.metadata;
@@ -35,7 +41,7 @@ async function perform(
       };
     }
     try {
-      done.push(await action.perform(item, hands, answer));
+      done.push(await action.perform(item, hands, read(answer)));
     } catch (error) {
       const before = done.length === 0 ? '' : ` (${done.length} of ${items.length} were done)`;
       return { text: `cannot ${action.word} ${name}: ${errorText(error)}${before}`, isProblem: true };
@@ -124,8 +130,28 @@ class Rights {
   }
 }
 
+const LOOPBACK = { host: '127.0.0.1', port: 0 };
+/** The screen would cover the reason of a failure. */
+const RUN = '"$@" || { code=$?; printf "\\nEnter goes back to the dashboard. "; read -r _; exit $code; }';
+
+/** Gives the terminal to a command of this program. @returns its exit code; null when a signal ended it */
+async function runCommand(words: readonly string[], suspend: Suspend): Promise<number | null> {
+  const program = join(INSTALLATION, 'bin', 'agentplane.js');
+  let code: number | null = 0;
+  await suspend(async () => {
+    const child = spawn('/bin/sh', ['-c', RUN, 'sh', process.execPath, program, ...words], {
+      stdio: 'inherit',
+    });
+    [code] = (await once(child, 'exit')) as [number | null];
+  });
+  return code;
+}
+
 export interface KubeDeedsOptions {
   readonly client: KubeClient;
+  readonly connection: KubeConnection;
+  readonly kubeconfigPath: string;
+  readonly favourites: Favourites;
   readonly rest: RestRequests | undefined;
   readonly clock: Clock;
   /** A command line. */
@@ -133,6 +159,8 @@ export interface KubeDeedsOptions {
   readonly openUrl: Hands['openUrl'];
   /** Undefined on a cluster. */
   readonly pulse: PulsePlace | undefined;
+  /** Folder of saved texts. */
+  readonly folder: string;
   /** Undefined where the platform is named by a context. */
   readonly dataFolder?: string | undefined;
 }
@@ -141,30 +169,47 @@ export interface KubeDeedsOptions {
 export class KubeDeeds implements Deeds {
   readonly #options: KubeDeedsOptions;
   readonly #rights: Rights;
-  readonly #hands: Hands;
+  readonly #hands: Omit<Hands, 'run'>;
 
   constructor(options: KubeDeedsOptions) {
-    const { client, clock, rest, openUrl } = options;
+    const { client, connection, clock, rest, openUrl, favourites } = options;
     this.#options = options;
     this.#rights = new Rights(client, clock);
-    this.#hands = { client, rest, clock, newId: randomUUID, openUrl };
+    const forward: Hands['forward'] = async (pod, port) => {
+      // the pod of a forwarded port may end; its connections then do
+      const server = await listenForPod(connection, pod, port, LOOPBACK, () => undefined);
+      server.unref();
+      return `${LOOPBACK.host}:${(server.address() as AddressInfo).port}`;
+    };
+    const toggleFavourite: Hands['toggleFavourite'] = (namespace) => favourites.toggle(namespace);
+    this.#hands = { client, rest, clock, newId: randomUUID, openUrl, forward, toggleFavourite };
+  }
+
+  favourites(): readonly string[] {
+    return this.#options.favourites.list();
   }
 
   isDenied(right: Right, namespace: string | undefined): boolean {
     return this.#rights.isDenied(right, namespace);
   }
 
-  async perform(view: View, name: string, items: readonly Item[], answer: string): Promise<Outcome> {
+  async perform(
+    view: View,
+    name: string,
+    items: readonly Item[],
+    answer: string,
+    suspend: Suspend,
+  ): Promise<Outcome> {
     const action = view.actions.find(({ key }) => key === name);
     if (!action || items.length === 0) return { text: 'the row no longer exists', isProblem: true };
-    return await perform(action, items, answer, { hands: this.#hands, rights: this.#rights });
+    const cluster = ['--kubeconfig', this.#options.kubeconfigPath];
+    const run: Hands['run'] = async ([word = '', ...words]) => {
+      await runCommand([word, ...cluster, ...words], suspend);
+    };
+    return await perform(action, items, answer, { hands: { ...this.#hands, run }, rights: this.#rights });
   }
 
-  async edit(
-    { source }: View,
-    [item]: readonly Item[],
-    suspend: (run: () => Promise<void>) => Promise<unknown>,
-  ): Promise<Outcome> {
+  async edit({ source }: View, [item]: readonly Item[], suspend: Suspend): Promise<Outcome> {
     if (!item || source.kind !== 'kube') return { text: 'the row no longer exists', isProblem: true };
     const { ref } = source;
     const { name, namespace } = item.metadata;
@@ -178,10 +223,7 @@ export class KubeDeeds implements Deeds {
     return { text, isProblem: false };
   }
 
-  async chat(
-    [item]: readonly Item[],
-    suspend: (run: () => Promise<void>) => Promise<unknown>,
-  ): Promise<Outcome> {
+  async chat([item]: readonly Item[], suspend: Suspend): Promise<Outcome> {
     const { rest, dataFolder } = this.#options;
     if (!item) return { text: 'the row no longer exists', isProblem: true };
     if (!rest)
@@ -190,26 +232,24 @@ export class KubeDeeds implements Deeds {
         isProblem: true,
       };
     const { name } = item.metadata;
-    const program = join(INSTALLATION, 'bin', 'agentplane.js');
     const place = dataFolder === undefined ? [] : ['--data', dataFolder];
-    let code: number | null = 0;
-    await suspend(async () => {
-      const child = spawn(process.execPath, [program, 'chat', idOf(item) ?? name, ...place], {
-        stdio: 'inherit',
-      });
-      [code] = (await once(child, 'exit')) as [number | null];
-    });
+    const code = await runCommand(['chat', idOf(item) ?? name, ...place], suspend);
     return { text: `chat with ${name} ended`, isProblem: code !== 0 };
+  }
+
+  async save(title: string, lines: readonly string[]): Promise<Outcome> {
+    const { clock, folder } = this.#options;
+    return { text: `saved to ${await saveText(title, lines, { folder, clock })}`, isProblem: false };
   }
 
   async *read(
     view: View,
     item: Item | undefined,
-    { text, sinceMs }: Pane,
+    { text, sinceMs, isRaw = false }: Pane,
     signal: AbortSignal,
   ): AsyncGenerator<readonly string[], void, void> {
     if (text === 'pulse') return yield* readPulse(this.#options.pulse, { ...this.#options, signal });
     if (!item) return yield ['it no longer exists'];
-    yield* openText(text, view, item, { ...this.#options, signal, sinceMs });
+    yield* openText(text, view, item, { ...this.#options, signal, sinceMs, isRaw });
   }
 }

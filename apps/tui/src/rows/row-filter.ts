@@ -28,6 +28,17 @@ export function parseFilter(filter: string): ((row: Searchable) => boolean) | un
   return (row) => terms.every((term) => matches(term, row) !== term.isNegated);
 }
 
+/** True for a condition in the filter language, such as `eq(status, "error")`, and for the beginning of one. */
+export function isCondition(filter: string): boolean {
+  return /^\s*[a-z_]+\(/i.test(filter);
+}
+
+/** Keys that a filter names. */
+export function filterKeys(filter: string): readonly string[] {
+  const terms = filter.toLowerCase().split(/\s+/).filter(isWord).map(parseTerm);
+  return terms.flatMap(({ field }) => field ?? []);
+}
+
 function isWord(word: string): boolean {
   return word !== '' && word !== '!';
 }

@@ -2,12 +2,13 @@ import { PassThrough } from 'node:stream';
 import { render as renderOnTerminal } from 'ink';
 import { render } from 'ink-testing-library';
 import type { ReactElement } from 'react';
-import { REASON } from '#lib/resources';
+import { REASON, RESOURCES } from '#lib/resources';
 import { FakeClock, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { agent, ready, SCENE, SCENE_NOW } from '../testdata/scene.js';
 import { NotedDeeds, StillWorld } from '../testdata/still-world.js';
 import { DEPLOYMENTS } from '../views/deployments.js';
+import type { Item } from '../world/items.js';
 import { Dashboard, type DashboardProps } from './dashboard.js';
 
 type Screen = ReturnType<typeof render> & { readonly deeds: NotedDeeds; readonly world: StillWorld };
@@ -56,8 +57,8 @@ describe('Dashboard', () => {
     for (const screen of open.splice(0)) screen.unmount();
   });
 
-  it('shows what to apply while there are no resources', async () => {
-    await shows(show({}), 'kubectl apply -f examples/deployment.yaml');
+  it('shows what to do while there are no resources', async () => {
+    await shows(show({}), 'agentplane deploy sample-agent');
   });
 
   it('shows deployments with state, revision and age, and what the selected one reports', async () => {
@@ -165,7 +166,7 @@ describe('Dashboard', () => {
     await type(screen, '\u0004');
     await shows(screen, 'this account may not delete agentdeployments in ws-default');
     await type(screen, '?');
-    await shows(screen, /\^d +delete: .*\(not allowed\)/);
+    await shows(screen, /\^d +delete \(not allowed\): /);
     expect(deeds.done).toEqual([]);
   });
 
@@ -180,7 +181,7 @@ describe('Dashboard', () => {
     const screen = show();
     await type(screen, '?');
     await shows(screen, /z +suspend: end its pods/);
-    await shows(screen, /N +sort by NAME/);
+    await shows(screen, /Shift +sort by N NAME, /);
     await shows(screen, /enter +what the row leads to/);
     await type(screen, ESCAPE);
     await shows(screen, /weather +Ready/);
@@ -197,6 +198,75 @@ describe('Dashboard', () => {
     expect(lines[0]).toBe('line 47');
     await type(screen, ESCAPE);
     await shows(screen, /weather +Ready/);
+  });
+
+  it('saves and copies a log as it is filtered, and says where', async () => {
+    const deeds = new NotedDeeds();
+    deeds.texts = { logs: ['info  began', 'error kaput', 'info  ended'] };
+    const screen = show(SCENE, deeds);
+    await type(screen, 'G', 'l');
+    await shows(screen, 'deployments › logs of ws-default/');
+    await shows(screen, 'info  began');
+    await type(screen, 'e');
+    await shows(screen, /^error kaput$/m);
+    await type(screen, 's');
+    await shows(screen, /saved to \/here\/logs of/);
+    expect(deeds.done.slice(1)).toEqual(['error kaput']);
+    await type(screen, 'e', 'c');
+    await shows(screen, '3 lines copied');
+  });
+
+  it('saves a table with all columns of the rows that the filter lets through', async () => {
+    const screen = show();
+    await type(screen, '/weather', ENTER, '\u0013');
+    await shows(screen, 'saved to /here/deployments');
+    const [title, count, heading, ...rows] = screen.deeds.done;
+    expect([title, count]).toEqual(['save deployments', 'DEPLOYMENTS 1']);
+    expect(heading).toMatch(/^NAME +STATE +REVISION .*IMAGE/);
+    expect(rows).toEqual([expect.stringMatching(/^weather +Ready +00002/)]);
+  });
+
+  it('shows only rows in a bad state, until Escape', async () => {
+    const screen = show();
+    await type(screen, '\u001a');
+    await shows(screen, /deployments +1 +errors only/);
+    await shows(screen, /▸ support/);
+    await type(screen, ESCAPE);
+    await shows(screen, /^ deployments +4$/m);
+  });
+
+  it('leads from an agent to its traces and threads, and takes conditions for traces', async () => {
+    const screen = show();
+    await type(screen, '/weather', ENTER, 't');
+    await shows(screen, 'deployments › traces of weather');
+    expect(screen.world.query).toEqual({ project: 'weather' });
+    await type(screen, '/eq(status "error")');
+    await shows(screen, /position 10: /);
+    expect(screen.world.query).toEqual({ project: 'weather' });
+    await type(screen, '\u0015', 'eq(status, "error")', ENTER);
+    await shows(screen, 'no row meets eq(status, "error")');
+    expect(screen.world.query).toEqual({ project: 'weather', filter: 'eq(status, "error")' });
+    await type(screen, ESCAPE, ESCAPE, 'm');
+    await shows(screen, 'deployments › threads of weather');
+    expect(screen.world.query).toEqual({ project: 'weather' });
+  });
+
+  it('names a key of a filter that no row has', async () => {
+    const screen = show();
+    await type(screen, '/projekt=stocks');
+    await shows(screen, 'nothing matches /projekt=stocks: no column, field or label is called projekt');
+  });
+
+  it('shows a favourite namespace by the first number', async () => {
+    const screen = show();
+    const workspaces = screen.world.itemsOf({ kind: 'kube', ref: RESOURCES.Workspace }, undefined);
+    for (const name of ['aa', 'zz'])
+      workspaces.put({ metadata: { name }, status: { namespace: `ws-${name}` } } as unknown as Item);
+    screen.deeds.chosen.push('ws-zz');
+    await type(screen, '1');
+    await shows(screen, /Agentplane +ws-zz/);
+    await type(screen, '2');
+    await shows(screen, /Agentplane +ws-aa/);
   });
 
   it('shows all namespaces with their names', async () => {

@@ -4,93 +4,21 @@ import { visibleText } from '#lib/command-line';
 import { keyOf, keyText } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { windowOf } from '../render/fit.js';
-import { PANE_KEYS } from '../session/pane-keys.js';
 import { newSession, paneOf, selectedIndex, type Session, topFrame } from '../session/session.js';
-import { type KeyBinding, TABLE_KEYS } from '../session/table-keys.js';
-import { VIEWS } from '../views/all-views.js';
-import type { Look, View } from '../views/view.js';
+import type { Look } from '../views/view.js';
 import type { World } from '../world/items.js';
 import { type Deeds, effectRunner } from './effect-runner.js';
-import { factsOf, fixedColumns, isQualified, sortKeysOfTable } from './facts.js';
+import { factsOf, fixedColumns, isQualified } from './facts.js';
 import { BottomBar, Breadcrumbs, TopBar } from './frame-bars.js';
+import { Help, helpEntries } from './help.js';
 import { placeColumns, WidthMemory } from './layout.js';
 import { Pane } from './pane.js';
-import { columnsOf } from './row-texts.js';
+import { tableText } from './print-once.js';
+import { columnsOf, emptyHint } from './row-texts.js';
 import { RowsCache, type ShownRows } from './rows-cache.js';
 import { MARK_WIDTH, type ShownRow, Table } from './table.js';
-import { usePane } from './use-pane.js';
+import { type ReadPane, usePane } from './use-pane.js';
 import { useMouse, useProgress, useSession, useWorld } from './use-session.js';
-
-/** One line of the help. */
-export interface HelpLine {
-  readonly text: string;
-  readonly isHeading: boolean;
-  /** An action that the account may not do. */
-  readonly isDimmed: boolean;
-}
-
-function heading(text: string): HelpLine {
-  return { text: ` ${text}`, isHeading: true, isDimmed: false };
-}
-
-function line(label: string, about: string, isDimmed = false): HelpLine {
-  return { text: `   ${label.padEnd(10)}${about}`, isHeading: false, isDimmed };
-}
-
-function keyLines(bindings: readonly KeyBinding[]): readonly HelpLine[] {
-  return bindings.map(({ label, about }) => line(label, about));
-}
-
-/** Everything that keys do, from the tables of keys and views. */
-function helpLines(session: Session, view: View, deeds: Pick<Deeds, 'isDenied'>): readonly HelpLine[] {
-  const namespace = topFrame(session).scope?.namespace ?? session.namespace;
-  const sortKeys = sortKeysOfTable(session, view);
-  const actions = view.actions.map(({ key, word, about, right }) => {
-    const isDenied = right !== undefined && deeds.isDenied(right, namespace);
-    return line(key.replace('ctrl-', '^'), `${word}: ${about}${isDenied ? ' (not allowed)' : ''}`, isDenied);
-  });
-  return [
-    heading(`${view.name}: ${view.about}`),
-    ...actions,
-    ...[...sortKeys].map(([key, name]) => line(key, `sort by ${name}; again turns it around`)),
-    heading('tables'),
-    ...keyLines(TABLE_KEYS),
-    heading('texts: logs, describe, YAML, traces'),
-    ...keyLines(PANE_KEYS),
-    heading('views, behind ":"'),
-    ...VIEWS.map(({ name, aliases, about }) => line(name.padEnd(14), `${about} (${aliases.join(', ')})`)),
-  ];
-}
-
-/** The lines of help that fit, from `top` on. */
-function Help({
-  lines,
-  top,
-  height,
-}: {
-  lines: readonly HelpLine[];
-  top: number;
-  height: number;
-}): ReactNode {
-  const isWhole = lines.length <= height;
-  const page = isWhole ? height : height - 1;
-  const first = Math.max(0, Math.min(top, lines.length - page));
-  const left = lines.length - first - page;
-  return (
-    <Box flexDirection="column" height={height}>
-      {lines.slice(first, first + page).map(({ text, isHeading, isDimmed }, at) => (
-        <Text key={first + at} wrap="truncate" bold={isHeading} dimColor={isDimmed}>
-          {text}
-        </Text>
-      ))}
-      {isWhole ? null : (
-        <Text color="cyan">
-          {left > 0 ? ` ↓ ${left} more lines: j, space` : ' end of the help: k goes up'}
-        </Text>
-      )}
-    </Box>
-  );
-}
 
 /** The rows around the selected one; cells are made for these alone. */
 function RowsTable(props: {
@@ -106,14 +34,15 @@ function RowsTable(props: {
   const { view, rows, items } = shown;
   const frame = topFrame(session);
   const widths = useMemo(() => new WidthMemory(), [view, session.stack.length, width]);
-  const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
+  const all = columnsOf(view, { isWide: true, isQualified: isQualified(session) });
+  const columns = session.isWide ? all : all.filter(({ isWide }) => !isWide);
   const selected = selectedIndex(frame, { size: rows.size, indexOf: (key) => rows.indexOf(key) });
   const { start, end } = windowOf(rows.size, height, selected, firstRow.current);
   firstRow.current = start;
   const inWindow = rows.slice(start, end);
-  const cells = inWindow.map((item) => new Map(columns.map((column) => [column, column.cell(item, look)])));
+  const cells = inWindow.map((item) => new Map(all.map((column) => [column, column.cell(item, look)])));
   widths.note(
-    columns,
+    all,
     cells.map((row) => [...row.values()]),
   );
   const fixed = fixedColumns(session);
@@ -121,6 +50,7 @@ function RowsTable(props: {
     width: width - MARK_WIDTH - 4,
     shift: frame.shift,
     fixed,
+    spare: all.filter((column) => !columns.includes(column)),
   });
   const shownRows = inWindow.map((item, at): ShownRow => {
     const key = keyText(keyOf(item));
@@ -135,11 +65,7 @@ function RowsTable(props: {
   const headings = placement.placed.map(({ column: { heading } }) =>
     frame.sort?.heading === heading ? `${heading}${frame.sort.isDescending ? '↓' : '↑'}` : heading,
   );
-  const hint = !items.hasSynced
-    ? 'reading …'
-    : frame.filter === ''
-      ? view.hint
-      : `nothing matches /${visibleText(frame.filter)}: Esc drops the filter`;
+  const hint = rows.size > 0 ? '' : emptyHint(view, items, frame);
   return <Table placement={placement} rows={shownRows} headings={headings} height={height} hint={hint} />;
 }
 
@@ -230,10 +156,7 @@ export function Dashboard(props: DashboardProps): ReactNode {
   const lookRef = useRef<Look>(undefined);
   const cache = useMemo(() => new RowsCache(world, () => lookRef.current), [world]);
   useEffect(() => () => cache.close(), [cache]);
-  const paneFacts = useRef<{ readonly lines: number; readonly found: readonly number[] }>({
-    lines: 0,
-    found: [],
-  });
+  const paneFacts = useRef<ReadPane>({ shown: [], laid: [], lines: 0, found: [] });
 
   const firstRow = useRef(0);
   const { session, change, onMouse } = useSession(
@@ -254,19 +177,32 @@ export function Dashboard(props: DashboardProps): ReactNode {
     clock,
   );
 
+  const progress = useProgress(world, session.namespace, clock);
+  const look = { now, nowMs: clock.monotonicMs(), progress, barWidth: width >= WIDE ? 16 : 8 };
+  lookRef.current = look;
+
   const withoutMouse = useMouse(props.hasMouse === true, onMouse);
   const onEffect = effectRunner({
     deeds,
     cache,
+    shown: (of) => {
+      const { view, rows } = cache.of(of);
+      const title = paneOf(of)?.title ?? view.name;
+      const looked = { isWide: true, isQualified: isQualified(of) };
+      const plain = { ...look, barWidth: 0 };
+      return {
+        title,
+        lines: paneOf(of)
+          ? paneFacts.current.shown
+          : tableText(view, rows.slice(0, rows.size), plain, looked).split('\n'),
+      };
+    },
     exit,
     write: (text) => void stdout.write(text),
     suspend: (run) => withoutMouse(() => suspendTerminal(run)),
     note: (text, isProblem) => change((was) => ({ ...was, notice: { text, isProblem } })),
   });
 
-  const progress = useProgress(world, session.namespace, clock);
-  const look = { now, nowMs: clock.monotonicMs(), progress, barWidth: width >= WIDE ? 16 : 8 };
-  lookRef.current = look;
   const shown = cache.of(session);
   const read = usePane(session, shown, { deeds, clock, width });
   paneFacts.current = read;
@@ -281,7 +217,12 @@ export function Dashboard(props: DashboardProps): ReactNode {
     <Box flexDirection="column" width={width} height={height}>
       <TopBar place={place} now={now} trouble={trouble} />
       {overlay?.kind === 'help' ? (
-        <Help lines={helpLines(session, shown.view, deeds)} top={overlay.top} height={left} />
+        <Help
+          entries={helpEntries(session, shown.view, deeds)}
+          top={overlay.top}
+          width={width}
+          height={left}
+        />
       ) : pane ? (
         <Pane pane={pane} lines={read.laid} found={read.found} height={left} session={session}>
           {overlay?.kind === 'prompt' ? <BottomBar session={session} namespaces={namespaces} /> : null}

@@ -19,7 +19,8 @@ export function fixedColumns(session: Session): number {
 
 /** The letters that sort the table on top. */
 export function sortKeysOfTable(session: Session, view: View): ReadonlyMap<string, string> {
-  const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
+  // wide terminals show columns that narrow ones leave out
+  const columns = columnsOf(view, { isWide: true, isQualified: isQualified(session) });
   return sortKeysOf(
     columns.map(({ heading }) => heading),
     view.actions.map(({ key }) => key),
@@ -31,7 +32,7 @@ export function factsOf(
   session: Session,
   { view, rows, items }: ShownRows,
   world: World,
-  deeds: Pick<Deeds, 'isDenied'>,
+  deeds: Pick<Deeds, 'isDenied' | 'favourites'>,
 ): Omit<Facts, 'page' | 'rowAtLine' | 'lines' | 'found'> {
   const columns = columnsOf(view, { isWide: session.isWide, isQualified: isQualified(session) });
   return {
@@ -67,7 +68,9 @@ export function factsOf(
     },
     get namespaces() {
       const workspaces = world.itemsOf({ kind: 'kube', ref: RESOURCES.Workspace }, undefined).list();
-      return workspaces.flatMap((item) => (item as Workspace).status?.namespace ?? []).sort();
+      const names = workspaces.flatMap((item) => (item as Workspace).status?.namespace ?? []).sort();
+      const favourites = deeds.favourites().filter((name) => names.includes(name));
+      return [...new Set([...favourites, ...names])];
     },
   };
 }

@@ -30,6 +30,11 @@ export function TopBar(props: {
   );
 }
 
+/** The tables that led here. */
+export function wayOf({ stack }: Pick<Session, 'stack'>): string {
+  return stack.map(({ view, scope }) => (scope ? `${view} of ${scope.title}` : view)).join(' › ');
+}
+
 /** The way here, how many rows, and what they are filtered and sorted by. */
 export function Breadcrumbs(props: {
   readonly session: Session;
@@ -38,19 +43,17 @@ export function Breadcrumbs(props: {
 }): ReactNode {
   const { session, rows, items } = props;
   const frame = topFrame(session);
-  const way = session.stack
-    .map(({ view, scope }) => (scope ? `${view} of ${scope.title}` : view))
-    .join(' › ');
   const count = items.hasSynced ? String(rows.size) : `${rows.size}…`;
   const filter = frame.filter === '' ? '' : `  /${frame.filter}`;
   return (
     <Text wrap="truncate">
       {' '}
       <Text bold color="cyan">
-        {visibleText(way)}
+        {visibleText(wayOf(session))}
       </Text>
       {`  ${count}`}
       <Text color="yellow">{visibleText(filter)}</Text>
+      {frame.isErrorsOnly ? <Text color="yellow">{'  errors only'}</Text> : null}
     </Text>
   );
 }
@@ -98,7 +101,9 @@ export function BottomBar({
     }
     case 'answer': {
       const action = view.actions.find(({ key }) => key === overlay.action);
-      return <Text wrap="truncate">{` ${action?.word ?? ''}, ${action?.asks ?? ''}: ${overlay.text}▏`}</Text>;
+      return (
+        <Text wrap="truncate">{` ${action?.word ?? ''}, ${action?.asks?.what ?? ''}: ${overlay.text}▏`}</Text>
+      );
     }
     case 'help':
     case 'pane':

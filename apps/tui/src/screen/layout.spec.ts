@@ -3,6 +3,7 @@ import { ProgressMemory } from '../rows/progress-memory.js';
 import { SCENE, SCENE_NOW } from '../testdata/scene.js';
 import { VIEWS } from '../views/all-views.js';
 import { CELL_GAP, placeColumns, WidthMemory } from './layout.js';
+import { layHelp } from './help.js';
 import { columnsOf } from './row-texts.js';
 
 const LOOK = { now: SCENE_NOW, nowMs: 0, progress: new ProgressMemory(), barWidth: 16 };
@@ -31,6 +32,45 @@ describe('placeColumns', () => {
       }
     },
   );
+});
+
+describe('columns of wide terminals', () => {
+  it('places further columns where the others leave space for all of their text', () => {
+    const [view] = VIEWS;
+    if (!view) throw new Error('there is no view');
+    const all = columnsOf(view, { isWide: true, isQualified: false });
+    const columns = all.filter(({ isWide }) => !isWide);
+    const spare = all.filter(({ isWide }) => isWide);
+    const widths = new WidthMemory();
+    widths.note(all, [all.map(() => 'x'.repeat(20))]);
+    const placed = (width: number): number =>
+      placeColumns(columns, widths, { width, shift: 0, fixed: 2, spare }).placed.length;
+    expect(placed(columns.length * 22)).toBe(columns.length);
+    expect(placed(columns.length * 22 + 22)).toBe(columns.length + 1);
+    expect(placed(columns.length * 22 + 500)).toBe(all.length);
+  });
+});
+
+describe('the help', () => {
+  const entries = Array.from({ length: 70 }, (_, at) => ({ label: String(at), about: 'what it does' }));
+
+  it.each([
+    [60, 1, 70],
+    [80, 2, 35],
+    [120, 3, 24],
+    [200, 5, 14],
+  ])('has at %i columns %i beside one another', (width, count, height) => {
+    const laid = layHelp(entries, width);
+    expect([laid.length, laid[0]?.length]).toEqual([count, height]);
+  });
+
+  it('breaks long words about a key, and cuts none', () => {
+    const about = 'go to a view by its name, which Tab completes, in a namespace or in all';
+    const [lines = []] = layHelp([{ label: ':', about }], 38);
+    expect(lines.length).toBeGreaterThan(1);
+    expect(lines.map(({ text }) => text.trim().replace(/^: +/, '')).join(' ')).toBe(about);
+    for (const { text } of lines) expect(displayWidth(text)).toBeLessThan(38);
+  });
 });
 
 describe('fit', () => {

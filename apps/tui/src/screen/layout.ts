@@ -43,9 +43,15 @@ export class WidthMemory {
 export function placeColumns(
   columns: readonly Column[],
   widths: WidthMemory,
-  screen: { readonly width: number; readonly shift: number; readonly fixed: number },
+  screen: {
+    readonly width: number;
+    readonly shift: number;
+    readonly fixed: number;
+    /** Further columns, which are placed where the others leave space for all of their text. */
+    readonly spare?: readonly Column[];
+  },
 ): Placement {
-  const { width, shift, fixed } = screen;
+  const { width, shift, fixed, spare = [] } = screen;
   const shown = [...columns.slice(0, fixed), ...columns.slice(fixed + shift)];
   const natural = shown.map(({ heading }) => widths.widthOf(heading));
   const total = natural.reduce((sum, one) => sum + one + CELL_GAP, -CELL_GAP);
@@ -60,5 +66,12 @@ export function placeColumns(
     placed.push({ column, width: given });
     left -= given + CELL_GAP;
   }
-  return { placed, beyond: shown.length - placed.length };
+  const beyond = shown.length - placed.length;
+  for (const column of beyond === 0 ? spare : []) {
+    const wanted = widths.widthOf(column.heading);
+    if (wanted > left) break;
+    placed.push({ column, width: wanted });
+    left -= wanted + CELL_GAP;
+  }
+  return { placed, beyond };
 }

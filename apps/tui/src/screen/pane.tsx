@@ -4,6 +4,7 @@ import { visibleText } from '#lib/command-line';
 import { cutToWidth, displayWidth } from '../render/fit.js';
 import { firstLine, PANE_KEYS } from '../session/pane-keys.js';
 import type { Pane as PaneState, Session } from '../session/session.js';
+import { wayOf } from './frame-bars.js';
 
 /** Lines in their layout on the screen: cut at the left, or wrapped. Tabs become spaces. */
 export function layLines(
@@ -61,6 +62,7 @@ export function Pane(props: {
   readonly children?: ReactNode;
 }): ReactNode {
   const { pane, lines, found, height, session, children } = props;
+  const { notice } = session;
   const page = height - 2;
   const first = firstLine(pane, lines.length, page);
   const hits = new Set(found);
@@ -71,10 +73,10 @@ export function Pane(props: {
   const search = pane.search === '' ? '' : `  /${pane.search} ${found.length}`;
   return (
     <Box flexDirection="column" height={height}>
-      <Text wrap="truncate">
+      <Text wrap="truncate-start">
         {' '}
         <Text bold color="cyan">
-          {visibleText(pane.title)}
+          {visibleText(`${wayOf(session)} › ${pane.title}`)}
         </Text>
         {`  ${place}${pane.top === 'end' ? ' · following' : ''}${pane.isErrorsOnly ? ' · errors only' : ''}${visibleText(search)}`}
       </Text>
@@ -86,7 +88,12 @@ export function Pane(props: {
         ))}
       </Box>
       {children ??
-        (pane.isSearching ? (
+        (notice ? (
+          <Text
+            wrap="truncate"
+            color={notice.isProblem ? 'red' : 'green'}
+          >{` ${visibleText(notice.text)}`}</Text>
+        ) : pane.isSearching ? (
           <Text wrap="truncate">{` /${visibleText(pane.search)}▏`}</Text>
         ) : (
           <Text

@@ -34,7 +34,8 @@ export async function printOnce(
     // lists of REST are read once something asks for their rows
     const { rows } = cache.of({ namespace, stack: [newFrame(view.name)], isWide: false });
     await synced(world, view, namespace, clock);
-    parts.push(tableText(view, rows.slice(0, rows.size), look, namespace === undefined));
+    const looked = { isWide: false, isQualified: namespace === undefined };
+    parts.push(tableText(view, rows.slice(0, rows.size), look, looked));
   }
   cache.close();
   const troubles = [world.trouble, ...views.map(({ source }) => world.itemsOf(source, namespace).problem)];
@@ -57,15 +58,16 @@ async function synced(world: World, view: View, namespace: string | undefined, c
   });
 }
 
-function tableText(
+/** Rows with their headings and messages, in plain aligned lines. */
+export function tableText(
   view: View,
   items: ReturnType<ReturnType<RowsCache['of']>['rows']['slice']>,
   look: Look,
-  isQualified: boolean,
+  looked: { readonly isWide: boolean; readonly isQualified: boolean },
 ): string {
   const title = view.name.toUpperCase();
   if (items.length === 0) return `${title}: none`;
-  const columns = columnsOf(view, { isWide: false, isQualified });
+  const columns = columnsOf(view, looked);
   const lines = [
     [...columns.map(({ heading }) => heading), 'MESSAGE'],
     ...items.map((item) => [

@@ -1,8 +1,11 @@
+import { visibleText } from '#lib/command-line';
+import { findFilterProblem } from '#lib/filter-language';
 import { oneLine } from '../render/fit.js';
 import { NAMESPACE } from '../views/export-cells.js';
 import type { Column, Look, View } from '../views/view.js';
-import { type Searchable, SearchTexts } from '../rows/row-filter.js';
-import type { Item } from '../world/items.js';
+import { filterKeys, isCondition, type Searchable, SearchTexts } from '../rows/row-filter.js';
+import type { Frame } from '../session/session.js';
+import type { Item, Items } from '../world/items.js';
 
 const EPOCH = new Date(0);
 
@@ -33,6 +36,32 @@ export function searchOf(view: View, look: Look, texts: SearchTexts): (item: Ite
       return columns.get(name)?.cell(item, look) ?? labelOf(item, name);
     },
   });
+}
+
+/** Words for a table without rows: what is read, what the filter names that no row has, or how to get rows. */
+export function emptyHint(
+  view: View,
+  items: Items,
+  { filter, isErrorsOnly = false }: Pick<Frame, 'filter' | 'isErrorsOnly'>,
+): string {
+  if (!items.hasSynced) return 'reading …';
+  if (filter === '') return isErrorsOnly ? 'no row is in a bad state: ^z shows all' : view.hint;
+  if (view.takesConditions === true && isCondition(filter)) {
+    const problem = findFilterProblem(filter)?.message;
+    return problem ?? `no row meets ${visibleText(filter)}; Esc drops the filter`;
+  }
+  const [unknown] = filterKeys(filter).filter((key) => !isKnown(view, items, key));
+  const why = unknown === undefined ? '' : `: no column, field or label is called ${visibleText(unknown)}`;
+  return `nothing matches /${visibleText(filter)}${why}; Esc drops the filter`;
+}
+
+function isKnown(view: View, items: Items, key: string): boolean {
+  return (
+    ['state', 'namespace', 'ns'].includes(key) ||
+    view.fields?.[key] !== undefined ||
+    view.columns.some(({ heading }) => heading.toLowerCase() === key) ||
+    items.list().some((item) => labelOf(item, key) !== undefined)
+  );
 }
 
 /** Names are typed in lower case. */

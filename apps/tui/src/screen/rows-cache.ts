@@ -1,10 +1,11 @@
+import { findFilterProblem } from '#lib/filter-language';
 import { OrderedRows } from '../rows/ordered-rows.js';
 import { ProgressMemory } from '../rows/progress-memory.js';
-import { parseFilter, type SearchTexts } from '../rows/row-filter.js';
+import { isCondition, parseFilter, type SearchTexts } from '../rows/row-filter.js';
 import { type Frame, type Session, topFrame } from '../session/session.js';
 import { getView } from '../views/all-views.js';
 import type { Look, View } from '../views/view.js';
-import type { Items, World } from '../world/items.js';
+import type { Items, RestQuery, Source, World } from '../world/items.js';
 import { columnsOf, searchOf, searchTexts } from './row-texts.js';
 
 /** The rows of the table on top. */
@@ -17,7 +18,7 @@ export interface ShownRows {
 /** State before the first frame. */
 const NOTHING: Look = { now: new Date(0), nowMs: 0, progress: new ProgressMemory(), barWidth: 0 };
 
-type Wanted = Pick<Frame, 'view' | 'scope' | 'filter' | 'sort'> & { readonly items: Items };
+type Wanted = Pick<Frame, 'view' | 'scope' | 'filter' | 'sort' | 'isErrorsOnly'> & { readonly items: Items };
 
 /** Keeps the rows of the table on top: made anew when something else is looked at, else kept up by changes alone. */
 export class RowsCache {
@@ -33,10 +34,13 @@ export class RowsCache {
   }
 
   of(session: Session): ShownRows {
-    const { view: name, scope, filter, sort } = topFrame(session);
+    const { view: name, scope, filter, sort, isErrorsOnly } = topFrame(session);
     const view = getView(name);
-    const items = this.#world.itemsOf(view.source, scope?.namespace ?? session.namespace);
-    const wanted = { view: name, scope, filter, sort, items } as Wanted;
+    const items = this.#world.itemsOf(
+      sourceOf(view, topFrame(session)),
+      scope?.namespace ?? session.namespace,
+    );
+    const wanted = { view: name, scope, filter, sort, isErrorsOnly, items } as Wanted;
     if (this.#shown && isSame(this.#wanted, wanted)) return this.#shown;
     this.#shown?.rows.close();
     this.#wanted = wanted;
@@ -49,16 +53,19 @@ export class RowsCache {
     this.#shown = undefined;
   }
 
-  #rowsOf(view: View, { scope, filter, sort, items }: Wanted): OrderedRows {
+  #rowsOf(view: View, { scope, filter, sort, isErrorsOnly, items }: Wanted): OrderedRows {
     const look = this.#look();
     const search = searchOf(view, look, this.#textsOf(view));
-    const passes = parseFilter(filter);
+    // REST has applied a condition; one that cannot be read lets nothing through
+    const isOfRest = view.takesConditions === true && isCondition(filter);
+    const passes = isOfRest ? () => findFilterProblem(filter) === undefined : parseFilter(filter);
     const columns = columnsOf(view, { isWide: true, isQualified: true });
     const column = columns.find(({ heading }) => heading === sort?.heading);
     const rankOf = column ? (column.rank ?? ((item) => column.cell(item, look))) : view.order;
     return new OrderedRows(items, {
       isShown: (item) =>
         (view.isOf?.(item) ?? true) &&
+        (isErrorsOnly !== true || view.state(item).tone === 'bad') &&
         (scope === undefined || search(item).valueOf(scope.field) === scope.value) &&
         (passes === undefined || passes(search(item))),
       rankOf: rankOf ?? (({ metadata }) => metadata.name),
@@ -73,6 +80,22 @@ export class RowsCache {
   }
 }
 
+/** Fields by which lists of REST are limited. */
+const QUERIED: ReadonlySet<string> = new Set(['project', 'thread', 'trace']);
+
+/** Source of the rows of a table; of REST only those that it is about. */
+function sourceOf(view: View, { scope, filter }: Frame): Source {
+  const { source } = view;
+  if (source.kind === 'kube') return source;
+  const isConditional =
+    view.takesConditions === true && isCondition(filter) && findFilterProblem(filter) === undefined;
+  const query: RestQuery = {
+    ...(scope && QUERIED.has(scope.field) ? { [scope.field]: scope.value } : {}),
+    ...(isConditional ? { filter } : {}),
+  };
+  return Object.keys(query).length === 0 ? source : { ...source, query };
+}
+
 function isSame(a: Wanted | undefined, b: Wanted): boolean {
   return (
     a !== undefined &&
@@ -80,6 +103,7 @@ function isSame(a: Wanted | undefined, b: Wanted): boolean {
     a.items === b.items &&
     a.scope === b.scope &&
     a.filter === b.filter &&
-    a.sort === b.sort
+    a.sort === b.sort &&
+    a.isErrorsOnly === b.isErrorsOnly
   );
 }

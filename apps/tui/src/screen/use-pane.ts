@@ -54,6 +54,8 @@ function useText(
 
 /** The text on top in its layout on the screen; empty without one. */
 export interface ReadPane {
+  /** Lines that the search lets through, before they are cut or wrapped. */
+  readonly shown: readonly string[];
   readonly laid: readonly string[];
   readonly lines: number;
   readonly found: readonly number[];
@@ -69,7 +71,7 @@ export function usePane(
   const item = pane && items.find(pane.key);
   const lines = useText(
     pane && ((signal) => deeds.read(view, item, pane, signal)),
-    pane ? `${pane.text} ${pane.key} ${pane.sinceMs ?? ''}` : '',
+    pane ? `${pane.text} ${pane.key} ${pane.sinceMs ?? ''} ${pane.isRaw ?? false}` : '',
     clock,
     pane?.text === 'pulse',
   );
@@ -85,5 +87,5 @@ export function usePane(
     [shown, isWrapped, left, width],
   );
   const found = useMemo(() => findLines(laid, search), [laid, search]);
-  return { laid, lines: laid.length, found };
+  return { shown, laid, lines: laid.length, found };
 }

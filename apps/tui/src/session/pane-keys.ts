@@ -85,7 +85,7 @@ export const PANE_KEYS: readonly KeyBinding[] = [
   {
     keys: ['end', 'G'],
     label: 'End G',
-    about: 'to the end, and follow it',
+    about: 'to the end, and follow it; any other move stops',
     short: 'follow',
     press: (session) => withPane(session, { top: 'end' }),
   },
@@ -102,14 +102,26 @@ export const PANE_KEYS: readonly KeyBinding[] = [
     press: (s) => withPane(s, { left: (paneOf(s)?.left ?? 0) + 20 }),
   },
   {
-    keys: ['s'],
+    keys: ['s', 'ctrl-s'],
     label: 's',
-    about: 'follow the end, or stop following',
-    isOffered: isLog,
-    press: (session, { lines, page }) => {
-      const pane = paneOf(session);
-      return withPane(session, { top: pane?.top === 'end' ? firstLine(pane, lines, page) : 'end' });
-    },
+    about: 'save to a file of the current folder',
+    short: 'save',
+    press: (session) => ({ session, effect: { kind: 'save' } }),
+  },
+  {
+    keys: ['c'],
+    label: 'c',
+    about: 'copy (OSC 52)',
+    short: 'copy',
+    press: (session) => ({ session, effect: { kind: 'copy-shown' } }),
+  },
+  {
+    keys: ['r'],
+    label: 'r',
+    about: 'as it was written, in JSON, or for people',
+    short: 'raw',
+    isOffered: (session) => isLog(session) || paneOf(session)?.text === 'run',
+    press: (s) => withPane(s, { isRaw: paneOf(s)?.isRaw !== true }),
   },
   {
     keys: ['w'],

@@ -196,6 +196,31 @@ describe('keys of an agent', () => {
   });
 });
 
+describe('keys of namespaces', () => {
+  it.each([
+    ['1', 'ws-one'],
+    ['2', 'ws-two'],
+    ['3', 'ws'],
+    ['0', undefined],
+  ])('leads by %s to %s', (key, namespace) => {
+    expect(pressAll(start, [key]).session.namespace).toBe(namespace);
+  });
+});
+
+describe('saving', () => {
+  it('saves by s where s means nothing else, and by Ctrl-S everywhere', () => {
+    const days = pressAll(start, [':', ...'days', 'enter']).session;
+    for (const [session, key] of [
+      [days, 's'],
+      [days, 'ctrl-s'],
+      [start, 'ctrl-s'],
+      [pressAll(start, ['d']).session, 's'],
+    ] as const)
+      expect(press(session, key, FACTS).effect).toEqual({ kind: 'save' });
+    expect(press(start, 's', FACTS).session.overlay).toMatchObject({ kind: 'answer', action: 's' });
+  });
+});
+
 describe('paste', () => {
   it.each([[[]], [['?']], [['d']], [['ctrl-d']]])('does nothing to what %j opened', (keys) => {
     const { session } = pressAll(start, keys);
@@ -215,7 +240,7 @@ describe('paste', () => {
 
 describe('an action', () => {
   /** Keys that make no revision, end no pods and change no scale. */
-  const HARMLESS = ['open', 'test again', 'pause', 'run now', 'retry'];
+  const HARMLESS = ['open', 'test again', 'pause', 'run now', 'retry', 'shell', 'favourite'];
   const actions = VIEWS.flatMap(({ name, actions: of }) => of.map((action) => [name, action] as const));
 
   it.each(

@@ -135,7 +135,7 @@ function pressAnswer(session: Session, overlay: Of<'answer'>, name: string): Pre
   if (name !== 'enter') {
     const next = typed(text, name);
     return {
-      session: /^\d{0,4}$/.test(next) ? { ...session, overlay: { ...overlay, text: next } } : session,
+      session: /^\d{0,5}$/.test(next) ? { ...session, overlay: { ...overlay, text: next } } : session,
     };
   }
   if (text === '') return { session: withoutOverlay(session) };

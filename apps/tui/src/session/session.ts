@@ -17,6 +17,8 @@ export interface Frame {
   /** Columns behind the name that are moved out at the left. */
   readonly shift: number;
   readonly marks: ReadonlySet<string>;
+  /** True when only rows in a bad state are shown. */
+  readonly isErrorsOnly?: boolean;
 }
 
 /** A text that is read: its first line on the screen, and what is searched in it. */
@@ -33,6 +35,8 @@ export interface Pane {
   readonly isSearching: boolean;
   /** True when a log shows errors alone. */
   readonly isErrorsOnly?: boolean;
+  /** True when entries of a log, or values of a run, are shown as they were written. */
+  readonly isRaw?: boolean;
   /** Age limit of logs in milliseconds; undefined: all that is kept. */
   readonly sinceMs?: number;
 }
@@ -86,7 +90,10 @@ export type Effect =
       readonly answer: string;
     }
   | { readonly kind: 'edit' | 'chat'; readonly key: string }
-  | { readonly kind: 'copy'; readonly text: string };
+  | { readonly kind: 'copy'; readonly text: string }
+  /** The text on top as it is filtered, else the table. */
+  | { readonly kind: 'save' }
+  | { readonly kind: 'copy-shown' };
 
 export interface Pressed {
   readonly session: Session;

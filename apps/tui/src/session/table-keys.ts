@@ -17,6 +17,7 @@ import {
 /** Effect of a key; the help and the footer are made from the same entries. */
 export interface KeyBinding {
   readonly keys: readonly string[];
+  /** Empty for a key that another entry of the help names. */
   readonly label: string;
   /** Text in the help. */
   readonly about: string;
@@ -80,12 +81,24 @@ function enter(session: Session, key: string, { stepOf }: Facts): Pressed {
   }
 }
 
+/** Opens rows of REST that belong to the selected one. */
+function opensView(session: Session, key: string, view: string, field: string): Pressed {
+  const name = key.split('/').at(-1) ?? key;
+  const scope = { title: name, field, value: name, namespace: undefined };
+  return { session: pushFrame(session, newFrame(view, scope)) };
+}
+
 /** One level back: the filter, then the table. */
 function back(session: Session): Pressed {
   if (topFrame(session).filter !== '') return { session: withFrame(session, { filter: '' }) };
+  if (topFrame(session).isErrorsOnly) return { session: withFrame(session, { isErrorsOnly: false }) };
   if (topFrame(session).marks.size > 0) return { session: withFrame(session, { marks: new Set() }) };
   const [first, ...rest] = session.stack;
   return { session: rest.length === 0 ? session : { ...session, stack: [first, ...rest.slice(0, -1)] } };
+}
+
+function save(session: Session, { size }: Facts): Pressed {
+  return size === 0 ? { session } : { session, effect: { kind: 'save' } };
 }
 
 function quit(session: Session): Pressed {
@@ -194,13 +207,18 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
   {
     keys: ['t'],
     label: 't',
-    about: 'traces of the agent',
+    about: 'its traces',
+    isOffered: (session) => isAgents(session) || topFrame(session).view === 'threads',
+    press: onSelected((session, key) =>
+      opensView(session, key, 'traces', isAgents(session) ? 'project' : 'thread'),
+    ),
+  },
+  {
+    keys: ['m'],
+    label: 'm',
+    about: 'its threads, and the messages in them',
     isOffered: isAgents,
-    press: onSelected((session, key) => {
-      const name = key.split('/').at(-1) ?? key;
-      const scope = { title: name, field: 'project', value: name, namespace: undefined };
-      return { session: pushFrame(session, newFrame('traces', scope)) };
-    }),
+    press: onSelected((session, key) => opensView(session, key, 'threads', 'project')),
   },
   {
     keys: ['Y'],
@@ -234,13 +252,44 @@ export const TABLE_KEYS: readonly KeyBinding[] = [
     about: 'the view before this one, and forward again',
     press: (session) => ({ session: travel(session, -1) }),
   },
-  { keys: [']'], label: ']', about: 'forward', press: (session) => ({ session: travel(session, 1) }) },
+  { keys: [']'], label: '', about: 'forward', press: (session) => ({ session: travel(session, 1) }) },
   {
     keys: ['-'],
     label: '-',
     about: 'to the last view and back',
     press: (session) => ({ session: swap(session) }),
   },
+  {
+    keys: ['ctrl-z'],
+    label: '^z',
+    about: 'errors only, or everything',
+    press: (session) => {
+      const { isErrorsOnly = false } = topFrame(session);
+      return { session: withFrame(session, { isErrorsOnly: !isErrorsOnly }) };
+    },
+  },
+  {
+    keys: ['ctrl-s'],
+    label: '^s',
+    about: 'save the table to a file of the current folder',
+    press: save,
+  },
+  {
+    keys: ['s'],
+    label: '',
+    about: 'save',
+    isOffered: (session) => !getView(topFrame(session).view).actions.some(({ key }) => key === 's'),
+    press: save,
+  },
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((number): KeyBinding => ({
+    keys: [String(number)],
+    label: number === 1 ? '1 to 9' : '',
+    about: 'one namespace, by its place among those of the workspaces',
+    press: (session, { namespaces }) => {
+      const namespace = namespaces[number - 1];
+      return { session: namespace === undefined ? session : switchNamespace(session, namespace) };
+    },
+  })),
   {
     keys: ['0'],
     label: '0',

@@ -33,6 +33,8 @@ deeds.texts = {
       `12:00:${String(at).padStart(2, '0')}.000 line ${at} of a log that is a good deal longer than sixty columns, 日本語 included`,
   ),
 };
+// as the program does before its first frame: the terminal would write keys that come with it onto the frame
+process.stdin.setRawMode(true);
 const screen = render(
   createElement(Dashboard, {
     world,

@@ -109,7 +109,7 @@ export function manyRuns(count: number): readonly Item[] {
 }
 
 const accepted: Condition = { ...ready('True', REASON.accepted), type: CONDITION.accepted };
-const running = [accepted, ready('True', REASON.started, 'runs are in progress')];
+const running = [accepted, ready('True', REASON.started, 'days are in progress')];
 
 /** One of everything, in the states in which people meet it. */
 export const SCENE: Readonly<Record<string, readonly Item[]>> = {
@@ -158,7 +158,7 @@ export const SCENE: Readonly<Record<string, readonly Item[]>> = {
     ...Array.from({ length: 5 }, (_, at) =>
       bulkExport(
         `queued-${at}`,
-        [accepted, ready('True', REASON.queued, '15 runs are in progress in this workspace')],
+        [accepted, ready('True', REASON.queued, '15 days are in progress in this workspace')],
         {
           runs: { total: 3 },
         },
@@ -186,7 +186,7 @@ export const SCENE: Readonly<Record<string, readonly Item[]>> = {
     ),
     bulkExport('april', [
       { ...ready('True', REASON.runFailed), type: CONDITION.failed },
-      ready('False', REASON.runFailed, 'run april-2026-04-03 failed after 20 attempts: AccessDenied'),
+      ready('False', REASON.runFailed, 'day april-2026-04-03 failed after 20 attempts: AccessDenied'),
     ]),
     bulkExport(
       'nightly',

@@ -1,7 +1,7 @@
 import type { Change } from '#lib/kube';
 import { keyOf, keyText } from '#lib/resources';
 import type { Deeds, Outcome } from '../screen/effect-runner.js';
-import type { Item, Items, Source, World } from '../world/items.js';
+import type { Item, Items, RestQuery, Source, World } from '../world/items.js';
 
 /** Items in memory that a test changes. */
 export class ListedItems implements Items {
@@ -52,6 +52,8 @@ export class StillWorld implements World {
   readonly #readers = new Set<() => void>();
   revision = 0;
   trouble: string | undefined;
+  /** The part of a list of REST that was asked for last. */
+  query: RestQuery | undefined;
 
   /** @param items by the plural of their kind, or the name of a list of REST */
   constructor(items: Readonly<Record<string, readonly Item[]>>) {
@@ -71,6 +73,7 @@ export class StillWorld implements World {
   }
 
   itemsOf(source: Source, namespace: string | undefined): ListedItems {
+    if (source.kind === 'rest') this.query = source.query;
     const isNamespaced = source.kind === 'kube' && source.ref.namespaced;
     const name = source.kind === 'rest' ? source.name : source.ref.plural;
     const key = `${name} ${isNamespaced ? (namespace ?? '') : ''}`;
@@ -89,6 +92,7 @@ export class StillWorld implements World {
 export class NotedDeeds implements Deeds {
   readonly done: string[] = [];
   denied: readonly string[] = [];
+  readonly chosen: string[] = [];
   texts: Readonly<Record<string, readonly string[]>> = {};
 
   isDenied({ verb }: { readonly verb: string }): boolean {
@@ -101,6 +105,10 @@ export class NotedDeeds implements Deeds {
     return Promise.resolve({ text: `${names} done`, isProblem: false });
   }
 
+  favourites(): readonly string[] {
+    return this.chosen;
+  }
+
   edit(_view: unknown, [item]: readonly Item[]): Promise<Outcome> {
     this.done.push(`edit ${item?.metadata.name ?? ''}`);
     return Promise.resolve({ text: 'edited', isProblem: false });
@@ -109,6 +117,11 @@ export class NotedDeeds implements Deeds {
   chat([item]: readonly Item[]): Promise<Outcome> {
     this.done.push(`chat ${item?.metadata.name ?? ''}`);
     return Promise.resolve({ text: 'talked', isProblem: false });
+  }
+
+  save(title: string, lines: readonly string[]): Promise<Outcome> {
+    this.done.push(`save ${title}`, ...lines);
+    return Promise.resolve({ text: `saved to /here/${title}`, isProblem: false });
   }
 
   async *read(

@@ -12,21 +12,11 @@ import {
   RESOURCES,
   type Workspace,
 } from '#lib/resources';
-import {
-  costText,
-  errorLine,
-  latencyText,
-  type ReadRun,
-  readWorkspace,
-  type RestRequests,
-  RUN_FIELDS,
-  tokensText,
-  treeRows,
-} from '#lib/rest-client';
+import { readWorkspace, type RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
-import { displayWidth, oneLine } from '../render/fit.js';
 import type { TextKind, View } from '../views/view.js';
 import type { Item } from '../world/items.js';
+import { runLines, threadLines } from './run-text.js';
 
 /** Limits and usage of a workspace. REST answers them only for the workspace of its key. */
 export async function useLines(
@@ -65,50 +55,7 @@ export async function fileLines(
   return files.length === 0 ? ['— no finished file yet'] : files;
 }
 
-/** Runs of one trace that are shown. */
-const MOST_RUNS = 1_000;
-const PAGE = 100;
-
-interface Page {
-  readonly runs: readonly ReadRun[];
-  readonly cursors: { readonly next: string | null };
-}
-
-/** A trace as a tree: each run below its caller, with its time on one scale, latency, tokens, cost and error. */
-async function traceLines(
-  traceId: string,
-  { rest, clock }: { readonly rest: RestRequests | undefined; readonly clock: Clock },
-): Promise<readonly string[]> {
-  if (!rest) return ['no REST interface is known: start the dashboard with --data or --context'];
-  const runs: ReadRun[] = [];
-  let cursor: string | null = null;
-  do {
-    const wanted = { trace: traceId, select: RUN_FIELDS, limit: PAGE, order: 'asc' };
-    const page: Page = await rest.request<Page>('POST', '/runs/query', {
-      ...wanted,
-      ...(cursor === null ? {} : { cursor }),
-    });
-    runs.push(...page.runs);
-    cursor = page.cursors.next;
-  } while (cursor !== null && runs.length < MOST_RUNS);
-  const rows = treeRows(runs, clock.now().getTime());
-  const width = Math.min(60, Math.max(4, ...rows.map(({ title }) => displayWidth(oneLine(title)))));
-  const lines = rows.map(({ run, title, bar }) => {
-    const name = oneLine(title);
-    return [
-      name + ' '.repeat(Math.max(0, width - displayWidth(name))),
-      bar,
-      latencyText(run.latency).padStart(9),
-      tokensText(run).padStart(8),
-      costText(run.total_cost).padStart(10),
-      run.status === 'success' ? '' : `${run.status} ${errorLine(run)}`,
-    ]
-      .join('  ')
-      .trimEnd();
-  });
-  const heading = `${'RUN'.padEnd(width)}  ${'WHEN'.padEnd(24)}  ${'TIME'.padStart(9)}  ${'TOKENS'.padStart(8)}  ${'COST'.padStart(10)}`;
-  return [heading, ...lines, ...(cursor === null ? [] : [`… more than ${MOST_RUNS} runs`])];
-}
+const NO_REST = ['— no REST interface is known: start the dashboard with --data or --context'];
 
 /** Dependencies for reading texts. */
 export interface Reading {
@@ -118,6 +65,8 @@ export interface Reading {
   readonly signal: AbortSignal;
   /** Age limit of logs in milliseconds. */
   readonly sinceMs: number | undefined;
+  /** True for entries and values as they were written. */
+  readonly isRaw: boolean;
 }
 
 /** Last lines of each container with which a log begins. */
@@ -142,8 +91,12 @@ export async function* openText(kind: TextKind, view: View, item: Item, reading:
       return yield await fileLines(item as BulkExportRun, reading);
     case 'use':
       return yield await useLines(item as Workspace, reading);
-    case 'trace':
-      return yield await traceLines(item.metadata.name, reading);
+    case 'run':
+    case 'conversation': {
+      const { rest, isRaw } = reading;
+      const read = kind === 'run' ? runLines : threadLines;
+      return yield rest ? await read(item.metadata.name, { rest, isRaw }) : NO_REST;
+    }
     default:
       return kind satisfies never;
   }
@@ -175,7 +128,7 @@ async function describe(ref: ResourceRef, item: Item, reading: Reading): Promise
 }
 
 async function* logs(kind: 'logs' | 'previous', view: View, item: Item, reading: Reading): Lines {
-  const { client, clock, signal, sinceMs } = reading;
+  const { client, clock, signal, sinceMs, isRaw } = reading;
   const choice = view.podsOf?.(item);
   if (choice === undefined) return yield ['it has no pods'];
   const notes: string[] = [];
@@ -204,14 +157,17 @@ async function* logs(kind: 'logs' | 'previous', view: View, item: Item, reading:
   let count = 0;
   for await (const batch of batches) {
     count += batch.length;
-    yield [...notes.splice(0), ...batch.map((line) => logText(line, isMany))];
+    yield [...notes.splice(0), ...batch.map((line) => logText(line, { isMany, isRaw }))];
   }
   yield [...notes, ...(count === 0 && kind === 'previous' ? ['— no container was restarted'] : [])];
 }
 
-function logText({ time, pod, text }: LogLine, isMany: boolean): string {
+function logText(
+  { time, pod, text }: LogLine,
+  { isMany, isRaw }: { readonly isMany: boolean; readonly isRaw: boolean },
+): string {
   const at = time.slice(11, 23);
-  const shown = readableLine(text);
+  const shown = isRaw ? text : readableLine(text);
   return isMany ? `${at} ${pod.slice(-11)} ${shown}` : `${at} ${shown}`;
 }
 

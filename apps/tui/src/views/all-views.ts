@@ -16,7 +16,7 @@ import { DEPLOYMENTS } from './deployments.js';
 import { AGE, NAME, PROGRESS_COLUMNS } from './export-cells.js';
 import { EXPORTS, SCHEDULES } from './exports.js';
 import { EVENTS_VIEW, LISTENERS, WORKSPACES } from './platform-views.js';
-import { KEYS, TRACES } from './rest-views.js';
+import { KEYS, STEPS, THREADS, TRACES } from './rest-views.js';
 import { PODS_VIEW, REVISIONS } from './revisions.js';
 import { type Column, defineView, type View } from './view.js';
 
@@ -94,7 +94,7 @@ export const DESTINATIONS = defineView<BulkExportDestination>({
     },
     deletion(REF, 'exports that name it fail'),
   ],
-  hint: 'none yet: kubectl apply -f examples/export.yaml makes one',
+  hint: 'none yet: "agentplane apply -f" with a BulkExportDestination makes one',
 });
 
 /** Views in the order in which the prompt offers them. */
@@ -107,6 +107,8 @@ export const VIEWS: readonly View[] = [
   SCHEDULES,
   DESTINATIONS,
   TRACES,
+  THREADS,
+  STEPS,
   EVENTS_VIEW,
   LISTENERS,
   WORKSPACES,

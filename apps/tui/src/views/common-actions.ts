@@ -1,5 +1,5 @@
 import type { KubeClient } from '#lib/kube';
-import { keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
+import { keyOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
 import type { RestRequests } from '#lib/rest-client';
 import type { Clock } from '#lib/time';
 import type { Item } from '../world/items.js';
@@ -22,12 +22,12 @@ export interface RowAction<T extends Item = Item> {
   readonly right?: Right;
   /** Consequence; confirmed by the user before the action is performed. */
   readonly danger?: string;
-  /** A number is asked for first. */
-  readonly asks?: string;
+  /** A whole number that is asked for first; both ends are included. */
+  readonly asks?: { readonly what: string; readonly min: number; readonly max: number };
   /** Reason why it makes no sense for this row; undefined when it does. */
   readonly refusal?: { of(item: T): string | undefined }['of'];
-  /** @returns result in the past tense */
-  readonly perform: { of(item: T, hands: Hands, answer: string): Promise<string> }['of'];
+  /** @param answer what `asks` asked for; 0 without it @returns result in the past tense */
+  readonly perform: { of(item: T, hands: Hands, answer: number): Promise<string> }['of'];
 }
 
 /** Dependencies of actions. */
@@ -39,6 +39,12 @@ export interface Hands {
   readonly openUrl: (url: string) => Promise<string>;
   /** Undefined when no address of REST is known. */
   readonly rest: RestRequests | undefined;
+  /** Gives the terminal to a command of this program, over the same cluster, until it ends. */
+  readonly run: (words: readonly string[]) => Promise<void>;
+  /** Makes a port of a pod reachable until the dashboard ends; returns the address on this machine. */
+  readonly forward: (pod: ObjectKey, port: number) => Promise<string>;
+  /** Adds a namespace to those of the first number keys, or removes it; returns its number, undefined without one. */
+  readonly toggleFavourite: (namespace: string) => number | undefined;
 }
 
 /** Deletes the object, as `kubectl delete` does. */
@@ -61,7 +67,7 @@ export function deletion<T extends KubeObject>(ref: ResourceRef<T>, danger: stri
 export function specChange<T extends Item>(
   ref: ResourceRef,
   action: Pick<RowAction<T>, 'key' | 'word' | 'about' | 'danger' | 'refusal' | 'asks'> & {
-    readonly spec: (item: T, newId: () => string, answer: string) => object;
+    readonly spec: (item: T, newId: () => string, answer: number) => object;
     readonly done: string;
   },
 ): RowAction<T> {

@@ -7,10 +7,11 @@ import {
   LABEL,
   RESOURCES,
 } from '#lib/resources';
+import { age } from '../render/fit.js';
 import { deletion, specChange } from './common-actions.js';
 import { podsWith, redeploy } from './revisions.js';
 import { AGE, NAME } from './export-cells.js';
-import { type Column, defineView } from './view.js';
+import { type Column, defineView, type Look } from './view.js';
 
 const REF = RESOURCES.AgentDeployment;
 const PATCH = { verb: 'patch', ref: REF } as const;
@@ -27,11 +28,18 @@ function revisionCell(deployment: AgentDeployment): string {
   return active === latest ? active : `${active} → ${latest}`;
 }
 
+/** The age of its last wake from sleep, and the time that it took. */
+function lastWake({ status }: AgentDeployment, { now }: Look): string {
+  const { lastWake: wake } = status ?? {};
+  return wake ? `${age(wake.at, now)} ago, ${wake.seconds.toFixed(2)} s` : '';
+}
+
 const DEPLOYMENT_COLUMNS: readonly Column<AgentDeployment>[] = [
   NAME,
   { heading: 'REVISION', cell: revisionCell },
   AGE,
   { heading: 'URL', cell: ({ status }) => status?.url ?? '' },
+  { heading: 'LAST WAKE', cell: lastWake, isWide: true, isLive: true },
   { heading: 'SOURCE', cell: ({ spec }) => spec.source, isWide: true },
   { heading: 'IMAGE', cell: ({ spec }) => spec.sourceRevisionConfig.imageUri ?? '', isWide: true },
 ];
@@ -136,13 +144,11 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
       key: 's',
       word: 'scale',
       about: 'set the least number of its pods',
-      asks: 'least number of pods',
-      spec: (_deployment, _newId, answer) => ({
-        sourceConfig: { resourceSpec: { minScale: Number(answer) } },
-      }),
+      asks: { what: 'least number of pods', min: 0, max: 1_000 },
+      spec: (_deployment, _newId, minScale) => ({ sourceConfig: { resourceSpec: { minScale } } }),
       done: 'scaled',
     }),
     deletion(REF, 'its revisions, its pods and its database go with it'),
   ],
-  hint: 'none yet: kubectl apply -f examples/deployment.yaml',
+  hint: 'none yet: "agentplane deploy sample-agent" or "agentplane new my-agent" begins',
 });

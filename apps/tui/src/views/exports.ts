@@ -35,7 +35,7 @@ const CHANGES: readonly RowAction<BulkExport>[] = [
   specChange<BulkExport>(REF, {
     key: 's',
     word: 'pause',
-    about: 'start no further runs; of a schedule, make no exports',
+    about: 'start no further days; of a schedule, make no exports',
     refusal: (one) => ended(one) ?? (one.spec.suspend ? 'it is paused already' : undefined),
     spec: () => ({ suspend: true }),
     done: 'paused',
@@ -118,7 +118,7 @@ export const EXPORTS = defineView<BulkExport>({
     },
     ...CHANGES,
   ],
-  hint: 'none yet: kubectl apply -f examples/export.yaml',
+  hint: 'none yet: "agentplane export create --project NAME" makes one',
 });
 
 const SCHEDULE_COLUMNS: readonly Column<BulkExport>[] = [

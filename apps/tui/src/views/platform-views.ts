@@ -58,7 +58,20 @@ export const WORKSPACES = defineView<Workspace>({
   enter: ({ status }) =>
     status?.namespace === undefined ? undefined : { kind: 'namespace', namespace: status.namespace },
   texts: ['use'],
-  actions: [deletion(RESOURCES.Workspace, 'all its agents, exports and traces go with it')],
+  actions: [
+    {
+      key: 'f',
+      word: 'favourite',
+      about: 'give it one of the first number keys, or take it back; kept for the next time',
+      refusal: ({ status }) => (status?.namespace === undefined ? 'it has no namespace yet' : undefined),
+      perform: ({ metadata: { name }, status }, { toggleFavourite }) => {
+        const number = toggleFavourite(status?.namespace ?? '');
+        const text = number === undefined ? `${name} is no favourite` : `${number} shows ${name}`;
+        return Promise.resolve(text);
+      },
+    },
+    deletion(RESOURCES.Workspace, 'all its agents, exports and traces go with it'),
+  ],
   hint: 'none yet, or this account may not list them',
 });
 

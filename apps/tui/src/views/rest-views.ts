@@ -1,5 +1,6 @@
 import type { ShownState } from '#lib/resources';
-import type { Item, TraceItem } from '../world/items.js';
+import { costText, latencyText, tokensText } from '#lib/rest-client';
+import type { Item, StepItem, ThreadItem, TraceItem } from '../world/items.js';
 import { age } from '../render/fit.js';
 import { NAME } from './export-cells.js';
 import { defineView } from './view.js';
@@ -47,7 +48,7 @@ export const KEYS = defineView<KeyItem>({
 
 const TRACE_TONES = { pending: 'busy', success: 'good', error: 'bad', interrupted: 'quiet' } as const;
 
-function traceState({ run }: TraceItem): ShownState {
+function traceState({ run }: { readonly run: Pick<TraceItem['run'], 'status' | 'error'> }): ShownState {
   const word = run.status.charAt(0).toUpperCase() + run.status.slice(1);
   return { word, tone: TRACE_TONES[run.status], message: run.error ?? '' };
 }
@@ -59,7 +60,8 @@ function seconds(latency: number | null): string {
 export const TRACES = defineView<TraceItem>({
   name: 'traces',
   aliases: ['trace', 'tr'],
-  about: 'the newest 100 traces; Enter shows one as a tree',
+  about: 'the newest 100 traces; "/" takes conditions such as eq(status, "error")',
+  takesConditions: true,
   fields: { thread: ({ run }) => run.thread_id ?? undefined },
   source: { kind: 'rest', name: 'traces' },
   state: traceState,
@@ -99,8 +101,69 @@ export const TRACES = defineView<TraceItem>({
     { ...NAME, heading: 'ID', isWide: true },
   ],
   order: ({ run }) => -Date.parse(run.start_time),
-  enter: () => ({ kind: 'text', text: 'trace' }),
-  texts: ['trace'],
+  enter: ({ metadata: { namespace }, run }) => ({
+    kind: 'view',
+    view: 'steps',
+    scope: { title: run.asked || run.name, field: 'trace', value: run.trace_id, namespace },
+  }),
   actions: [],
   hint: 'none yet: runs of agents make traces',
+});
+
+export const STEPS = defineView<StepItem>({
+  name: 'steps',
+  aliases: ['step', 'tree'],
+  about: 'the runs of a trace as a tree; Enter shows what one was given and answered',
+  source: { kind: 'rest', name: 'steps' },
+  state: ({ row: { run } }) => traceState({ run }),
+  columns: [
+    { heading: 'RUN', cell: ({ row }) => row.title },
+    { heading: 'WHEN', cell: ({ row }) => row.bar },
+    { heading: 'TIME', cell: ({ row: { run } }) => latencyText(run.latency), align: 'right' },
+    { heading: 'TOKENS', cell: ({ row: { run } }) => tokensText(run), align: 'right' },
+    { heading: 'COST', cell: ({ row: { run } }) => costText(run.total_cost), align: 'right' },
+    { heading: 'TYPE', cell: ({ row: { run } }) => run.run_type, isWide: true },
+    { heading: 'ID', cell: ({ metadata }) => metadata.name, isWide: true },
+  ],
+  order: ({ at }) => at,
+  fields: { trace: ({ row: { run } }) => run.trace_id },
+  enter: () => ({ kind: 'text', text: 'run' }),
+  actions: [],
+  hint: 'Enter on a row of ":traces" shows the runs of that trace',
+});
+
+export const THREADS = defineView<ThreadItem>({
+  name: 'threads',
+  aliases: ['thread', 'th'],
+  about: 'threads of an agent in the last 30 days; Enter shows what was said',
+  source: { kind: 'rest', name: 'threads' },
+  state: ({ thread: { failed } }) =>
+    failed > 0
+      ? { word: 'Failed', tone: 'bad', message: `${failed} of its traces failed` }
+      : { word: 'Fine', tone: 'good', message: '' },
+  columns: [
+    { heading: 'LAST INPUT', cell: ({ thread }) => thread.asked },
+    {
+      heading: 'AGE',
+      cell: ({ thread }, { now }) => age(thread.start_time, now),
+      rank: ({ thread }) => -Date.parse(thread.start_time),
+      align: 'right',
+      isLive: true,
+    },
+    { heading: 'ANSWER', cell: ({ thread }) => thread.answered },
+    {
+      heading: 'TRACES',
+      cell: ({ thread }) => String(thread.count),
+      rank: ({ thread }) => -thread.count,
+      align: 'right',
+    },
+    { heading: 'TOKENS', cell: ({ thread }) => String(thread.total_tokens || ''), align: 'right' },
+    { heading: 'COST', cell: ({ thread }) => costText(thread.total_cost), align: 'right' },
+    { heading: 'THREAD', cell: ({ metadata }) => metadata.name },
+    { heading: 'PROJECT', cell: ({ thread }) => thread.project, isWide: true },
+  ],
+  order: ({ thread }) => -Date.parse(thread.start_time),
+  enter: () => ({ kind: 'text', text: 'conversation' }),
+  actions: [],
+  hint: 'none yet; ":threads" has those of the newest project, "m" on an agent has its own',
 });

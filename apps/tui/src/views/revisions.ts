@@ -95,6 +95,10 @@ const POD_COLUMNS: readonly Column<Pod>[] = [
   { heading: 'IP', cell: ({ status }) => status?.podIP ?? '', isWide: true },
 ];
 
+function unlessRunning({ status }: Pod): string | undefined {
+  return status?.phase === 'Running' ? undefined : 'it does not run';
+}
+
 export const PODS_VIEW = defineView<Pod>({
   name: 'pods',
   aliases: ['pod', 'po'],
@@ -113,7 +117,30 @@ export const PODS_VIEW = defineView<Pod>({
     fieldSelector: `metadata.name=${name}`,
   }),
   texts: ['logs', 'previous'],
-  actions: [deletion(PODS, 'its process ends; its Deployment or Job starts another')],
+  actions: [
+    {
+      key: 's',
+      word: 'shell',
+      about: 'a shell in it; "exit" comes back',
+      right: { verb: 'create', ref: PODS, subresource: 'exec' },
+      refusal: unlessRunning,
+      perform: async ({ metadata: { name, namespace = '' } }, { run }) => {
+        await run(['exec', `pod/${name}`, '-n', namespace, '-it', '--', 'sh']);
+        return `the shell in ${name} ended`;
+      },
+    },
+    {
+      key: 'F',
+      word: 'forward',
+      about: 'make a port of it reachable on this machine until the dashboard ends',
+      asks: { what: 'port of the pod', min: 1, max: 65_535 },
+      right: { verb: 'create', ref: PODS, subresource: 'portforward' },
+      refusal: unlessRunning,
+      perform: async (pod, { forward }, port) =>
+        `${await forward(keyOf(pod), port)} leads to port ${port} of ${pod.metadata.name}`,
+    },
+    deletion(PODS, 'its process ends; its Deployment or Job starts another'),
+  ],
   hint: 'none: a deployment that serves has some, and a running export',
 });
 

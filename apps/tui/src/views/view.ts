@@ -40,7 +40,8 @@ export interface Scope {
 }
 
 /** Texts about one row. */
-export type TextKind = 'describe' | 'yaml' | 'logs' | 'previous' | 'errors' | 'files' | 'trace' | 'use';
+export type TextKind =
+  'describe' | 'yaml' | 'logs' | 'previous' | 'errors' | 'files' | 'run' | 'conversation' | 'use';
 
 /** Destination of Enter. */
 export type Step =
@@ -66,6 +67,8 @@ export interface View<T extends Item = Item> {
   readonly columns: readonly Column<T>[];
   /** Order without a chosen column; by name when absent. */
   readonly order?: OfItem<T, Rank>;
+  /** True when REST applies conditions in the filter language to its rows. */
+  readonly takesConditions?: boolean;
   /** Fields that a scope or a filter may name beside columns and labels. */
   readonly fields?: Readonly<Record<string, OfItem<T, string | undefined>>>;
   readonly enter?: OfItem<T, Step | undefined>;

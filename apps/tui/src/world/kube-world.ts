@@ -2,7 +2,7 @@ import { type Change, Informer, type KubeClient, Trouble } from '#lib/kube';
 import { parseKey, type KubeObject } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { Item, Items, RestList, Source, World } from './items.js';
+import type { Item, Items, Source, World } from './items.js';
 
 /** Changes within this time become one frame: a screen need not be drawn more often. */
 const GATHER_MS = 100;
@@ -13,7 +13,7 @@ const MOST_FOLLOWED = 24;
 export interface KubeWorldOptions {
   readonly client: KubeClient;
   /** Lists of REST; each calls back when it has been read again. */
-  readonly rest?: (name: RestList, changed: () => void) => StoppableItems;
+  readonly rest?: (source: Extract<Source, { kind: 'rest' }>, changed: () => void) => StoppableItems;
   /** Looked at now and then: trouble of the platform that no watch reports. */
   readonly findTrouble?: () => string | undefined;
   readonly clock: Clock;
@@ -80,7 +80,10 @@ export class KubeWorld implements World {
   }
 
   itemsOf(source: Source, namespace: string | undefined): Items {
-    const key = source.kind === 'rest' ? source.name : `${source.ref.plural} ${namespace ?? ''}`;
+    const key =
+      source.kind === 'rest'
+        ? `${source.name} ${JSON.stringify(source.query ?? {})}`
+        : `${source.ref.plural} ${namespace ?? ''}`;
     const found = this.#followed.get(key) ?? this.#follow(source, namespace);
     // the last one asked for comes last
     this.#followed.delete(key);
@@ -106,7 +109,7 @@ export class KubeWorld implements World {
 
   #follow(source: Source, namespace: string | undefined): Followed {
     const changed = (): void => this.#gather();
-    if (source.kind === 'rest') return counted(this.#options.rest?.(source.name, changed) ?? noRest(), false);
+    if (source.kind === 'rest') return counted(this.#options.rest?.(source, changed) ?? noRest(), false);
     const { client, clock, log } = this.#options;
     const isWithin = namespace !== undefined && source.ref.namespaced;
     const selection = isWithin ? { namespace } : {};

@@ -1,10 +1,13 @@
 import { at, type JsonObject, listAt, numberAt, own, recordAt, textAt } from '#lib/json';
-import { RestError, type RestRequests } from '#lib/rest-client';
+import type { RestRequests } from '#lib/rest-client';
 import {
   asObject,
+  type Attachment,
   type Example,
   type ExamplePage,
   given,
+  isMissing,
+  isTooMuch,
   type LeftBehind,
   picked,
   type RunPage,
@@ -40,6 +43,8 @@ export interface LangSmithOptions {
   readonly rest: RestRequests;
   /** Reads payloads that the source keeps elsewhere, by signed addresses. */
   readonly open: (url: string) => Promise<unknown>;
+  /** The same of an attachment. */
+  readonly openBytes: (url: string) => ReturnType<Attachment['read']>;
   readonly since: string | undefined;
   readonly until: string | undefined;
   /** Names or ids; empty: all. */
@@ -108,7 +113,7 @@ export class LangSmith implements Source {
     return {
       runs,
       feedback: judged.length === 0 ? [] : await this.#feedback(query, body.id),
-      attachments: found.reduce((sum, run) => sum + Object.keys(recordAt(run, 's3_urls')).length, 0),
+      attachments: found.flatMap((run) => this.#attachments(run)),
       next: textAt(answer, ['cursors', 'next']) || OF_PROJECT,
     };
   }
@@ -143,6 +148,15 @@ export class LangSmith implements Source {
   async #payload(run: JsonObject, name: 'inputs' | 'outputs'): Promise<unknown> {
     const url = textAt(run, [`${name}_s3_urls`, 'ROOT', 'presigned_url']);
     return url === '' ? own(run, name) : await this.#options.open(url);
+  }
+
+  #attachments(run: JsonObject): readonly Attachment[] {
+    const files = Object.entries(recordAt(run, 's3_urls')).filter(([name]) => name.startsWith(ATTACHMENT));
+    return files.map(([name, file]) => ({
+      runId: textAt(run, ['id']),
+      name: name.slice(ATTACHMENT.length),
+      read: () => this.#options.openBytes(textAt(file, ['presigned_url'])),
+    }));
   }
 
   async #feedback(query: string, projectId: string): Promise<readonly JsonObject[]> {
@@ -203,6 +217,7 @@ export class LangSmith implements Source {
   }
 }
 
+const ATTACHMENT = 'attachment.';
 /** Cursor behind the last run: feedback of the project itself follows. */
 const OF_PROJECT = 'project';
 const PROJECT = ['description', 'start_time', 'end_time', 'extra', 'reference_dataset_id', 'trace_tier'];
@@ -234,13 +249,4 @@ function exampleOf(found: JsonObject): Example {
     created_at: textAt(found, ['created_at']) || undefined,
     source_run_id: textAt(found, ['source_run_id']) || undefined,
   };
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof RestError && [400, 403, 404, 405, 422, 501].includes(error.status);
-}
-
-/** True when fewer runs may be answered: too long for one answer, or too slow. */
-function isTooMuch(error: unknown): boolean {
-  return error instanceof RestError && (error.status < 300 || [413, 500, 504].includes(error.status));
 }

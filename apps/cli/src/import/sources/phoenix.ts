@@ -6,6 +6,7 @@ import {
   given,
   idOf,
   type LeftBehind,
+  runIdOf,
   type RunPage,
   type Source,
   type SourceDataset,
@@ -169,11 +170,6 @@ export class Phoenix implements Source {
       cursor = textAt(answer, ['next_cursor']);
     } while (cursor !== '');
   }
-}
-
-/** The id that the rules for spans give the run of a span. */
-function runIdOf(spanId: string): string {
-  return spanId.padStart(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
 /** The span with the names of OTLP's JSON, in the project of this id. */
