@@ -1,7 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
-import { findPackageManager, hasLockFile, readManifest, withDevelopment } from '#lib/image-store';
+import { INSTALLATION, packagesOf } from '#lib/data-folder';
+import {
+  findPackageManager,
+  hasLockFile,
+  keepGraphTypes,
+  readManifest,
+  withDevelopment,
+} from '#lib/image-store';
 import { sendSignal, statFields } from '#lib/process-identity';
 import { BuildError } from './build-error.js';
 import { type BuilderConfig, maxFileBytes } from './config.js';
@@ -71,8 +78,18 @@ export async function buildSource(config: BuilderConfig, signal: AbortSignal): P
   if (buildCommand !== undefined)
     await shell('build command', { text: buildCommand, folder: agent, ...common });
   // a command may have written the configuration
-  await (python ?? PythonBuild.find(configuration, common))?.close();
+  const built = python ?? PythonBuild.find(configuration, common);
+  if (built) await built.close();
+  else await describe(configuration, root);
   print('built');
+}
+
+/** Keeps the types of graphs; packages of an agent without a lock file are the platform's. */
+async function describe(configuration: string, root: string): Promise<void> {
+  // a build command that wrote no configuration is reported when the result is taken
+  if (!existsSync(configuration)) return;
+  for (const note of await keepGraphTypes(configuration, [root, packagesOf(INSTALLATION)], { isFinal: true }))
+    print(`note: ${note}`);
 }
 
 /** Installs by the lock file of the root, else by that of the agent's folder, else nothing. */

@@ -5,6 +5,8 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment, PROXY_VARIABLES } from '#lib/config';
+import { INSTALLATION, packagesOf } from '#lib/data-folder';
+import { GRAPH_TYPES_FILE } from '#lib/graph-configuration';
 import { readTerminationMessage } from '#lib/lifecycle';
 import { sendSignal } from '#lib/process-identity';
 import { type GitRepository, type GitServer, gitServer, itLong, temporaryFolder } from '#lib/testing';
@@ -378,6 +380,31 @@ describe('the builder', () => {
     'installs what a lock file of %s names, by a real install',
     installs,
   );
+
+  it('keeps the types of graphs in TypeScript for the image, and notes what hides them', async () => {
+    const repository = await server.repository('typed');
+    const source = `import { Annotation, StateGraph } from '@langchain/langgraph';
+import type { Part } from 'no-types';
+const State = Annotation.Root({ topic: Annotation<string>, part: Annotation<Part> });
+export const graph = new StateGraph(State).addNode('a', () => ({})).addEdge('__start__', 'a').compile();`;
+    const graphs = { agent: './graph.ts:graph' };
+    const files = { 'agent/typed.json': JSON.stringify({ graphs }), 'agent/graph.ts': source };
+    const modules = packagesOf(INSTALLATION);
+    const settings = settingsOf(repository, await repository.commit(files), {
+      AGENTPLANE_BUILD_GRAPH_CONFIG: 'agent/typed.json',
+      AGENTPLANE_BUILD_COMMAND: `ln -s ${modules} node_modules`,
+    });
+    const at = await work();
+    await step('fetch', at, settings);
+    const { log } = await step('build', at, settings);
+    expect(log).toMatch(
+      /^note: graph "agent": no types of part: graph\.ts:2:\d+: Cannot find module 'no-types'/m,
+    );
+    const kept: unknown = JSON.parse(readFileSync(join(at, 'source', 'agent', GRAPH_TYPES_FILE), 'utf8'));
+    expect(kept).toMatchObject({
+      graphs: { agent: { input: { properties: { topic: { type: 'string' } } } } },
+    });
+  });
 
   it('installs nothing without a lock file', async () => {
     const repository = await server.repository('plain');

@@ -96,20 +96,18 @@ export async function unpackArchive(
 }
 
 class Unpacking {
-  readonly #folder: string;
-  readonly #limits: UnpackLimits;
   readonly #folders = new Set<string>();
   #files = 0;
   #bytes = 0;
 
-  constructor(folder: string, limits: UnpackLimits) {
-    this.#folder = folder;
-    this.#limits = limits;
-  }
+  constructor(
+    private readonly folder: string,
+    private readonly limits: UnpackLimits,
+  ) {}
 
   /** Hands on what was unzipped: a small archive may have any number of zeros. */
   async *counted(unzipped: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    const { maxBytes, maxEntries } = this.#limits;
+    const { maxBytes, maxEntries } = this.limits;
     let left = maxBytes + maxEntries * OVERHEAD_BYTES;
     for await (const piece of unzipped) {
       left -= piece.length;
@@ -129,9 +127,9 @@ class Unpacking {
     this.#files++;
     this.#requireFew();
     this.#bytes += entry.bytes;
-    if (this.#bytes > this.#limits.maxBytes) throw this.#tooLarge();
+    if (this.#bytes > this.limits.maxBytes) throw this.#tooLarge();
     const isProgram = (entry.mode & 0o100) !== 0;
-    const file = createWriteStream(join(this.#folder, path), {
+    const file = createWriteStream(join(this.folder, path), {
       flags: 'wx',
       mode: isProgram ? 0o755 : 0o644,
     });
@@ -149,17 +147,17 @@ class Unpacking {
     this.#makeFolder(dirname(path));
     this.#folders.add(path);
     this.#requireFew();
-    mkdirSync(join(this.#folder, path), { mode: 0o755 });
+    mkdirSync(join(this.folder, path), { mode: 0o755 });
   }
 
   #requireFew(): void {
-    const { maxEntries } = this.#limits;
+    const { maxEntries } = this.limits;
     if (this.#files + this.#folders.size > maxEntries)
       throw new BuildError(`the archive has more than ${maxEntries} files and folders, the most of an image`);
   }
 
   #tooLarge(): BuildError {
-    const megabytes = Math.floor(this.#limits.maxBytes / MEGABYTE);
+    const megabytes = Math.floor(this.limits.maxBytes / MEGABYTE);
     return new BuildError(
       `the archive unpacks to more than ${megabytes} MB, the size of the largest image; leave large files out of it`,
     );

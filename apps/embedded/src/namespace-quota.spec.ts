@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseQuota } from './namespace-quota.js';
+import { parseQuota } from './kubernetes.js';
 
 const CAPACITY = { cpu: '4', memory: '8388607Ki', pods: '110' };
 

@@ -4,7 +4,7 @@ import { FIELD_MANAGER } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ListenerConfig } from './config.js';
-import type { Place } from './place/place.js';
+import type { Ownership } from './place/place-cluster.js';
 
 /** The informers of several clusters, started and stopped together. */
 export function allInformers(
@@ -35,7 +35,7 @@ export interface Cluster {
 export interface Clusters {
   readonly hub: Cluster;
   readonly place: Cluster;
-  readonly ownership: Place['ownership'];
+  readonly ownership: Ownership;
 }
 
 /** Opens the place, and the hub where it is another cluster; `context` closes their connections. */

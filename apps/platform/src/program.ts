@@ -9,6 +9,7 @@ import {
   MIGRATE_TRACES,
   RESTORE,
   runCommandLine,
+  STAYS,
   UP,
   visibleText,
 } from '#lib/command-line';
@@ -25,7 +26,7 @@ await runCommandLine(
       command(UP, async (_words, flags) => {
         const { runUp } = await import('./up/up-command.js');
         runUp(flags);
-        return undefined;
+        return STAYS;
       }),
       command(BACKUP, async (_words, flags) =>
         (await import('./backup/backup-commands.js')).runBackup(flags),
@@ -37,16 +38,16 @@ await runCommandLine(
         (await import('./backup/backup-commands.js')).runRestore(folder, flags),
       ),
       command(MIGRATE_DATABASE, async ([deployment = ''], flags) =>
-        (await import('./migrate/migrate-database.js')).runMigrateDatabase(deployment, flags),
+        (await import('./migrate/migrate-commands.js')).runMigrateDatabase(deployment, flags),
       ),
       command(MIGRATE_OBJECTS, async (_words, flags) =>
-        (await import('./migrate/migrate-objects.js')).runMigrateObjects(flags),
+        (await import('./migrate/migrate-commands.js')).runMigrateObjects(flags),
       ),
       command(MIGRATE_RESOURCES, async (_words, flags) =>
-        (await import('./migrate/migrate-resources.js')).runMigrateResources(flags),
+        (await import('./migrate/migrate-commands.js')).runMigrateResources(flags),
       ),
       command(MIGRATE_TRACES, async (_words, flags) =>
-        (await import('./migrate/migrate-traces.js')).runMigrateTraces(flags),
+        (await import('./migrate/migrate-commands.js')).runMigrateTraces(flags),
       ),
     ],
     report: (error) => {

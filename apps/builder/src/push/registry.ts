@@ -78,11 +78,9 @@ interface RegistryTools {
 
 /** Transfers of images between registries and a layout on the disk, by skopeo. */
 export class Registry {
-  readonly #tools: RegistryTools;
   readonly #certificates: string | undefined;
 
-  constructor(tools: RegistryTools) {
-    this.#tools = tools;
+  constructor(private readonly tools: RegistryTools) {
     const { ca } = tools.config;
     if (ca === undefined) return;
     this.#certificates = join(tools.folder, 'certificates');
@@ -104,7 +102,7 @@ export class Registry {
 
   /** The exceptions of a private registry are for it alone: a base may come from another. */
   #accessOf(side: 'src' | 'dest', image: string): readonly string[] {
-    const { repository, isInsecure, authFile } = this.#tools.config;
+    const { repository, isInsecure, authFile } = this.tools.config;
     const isOwn = hostOf(image) === hostOf(repository);
     return [
       ...(authFile === undefined ? [] : [`--${side}-authfile`, authFile]),
@@ -114,7 +112,7 @@ export class Registry {
   }
 
   async #copy(what: string, image: string, args: readonly string[]): Promise<void> {
-    const { clock, common } = this.#tools;
+    const { clock, common } = this.tools;
     for (const pauseMs of [...PAUSES_MS, undefined]) {
       print(what);
       const trouble = await this.#attempt(what, image, args);
@@ -126,7 +124,7 @@ export class Registry {
   }
 
   async #attempt(what: string, image: string, args: readonly string[]): Promise<BuildError | undefined> {
-    const { folder, common } = this.#tools;
+    const { folder, common } = this.tools;
     let errors = '';
     const code = await runCommand({
       // signatures are not looked at: bases are the platform's own, by their tag

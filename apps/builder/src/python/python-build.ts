@@ -28,13 +28,10 @@ const PROGRAM = fileURLToPath(new URL('main.js', import.meta.url));
 
 /** The steps of a build that only agents in Python have. */
 export class PythonBuild {
-  readonly #configuration: string;
-  readonly #common: Common;
-
-  private constructor(configuration: string, common: Common) {
-    this.#configuration = configuration;
-    this.#common = common;
-  }
+  private constructor(
+    private readonly configuration: string,
+    private readonly common: Common,
+  ) {}
 
   /**
    * Checks if the graphs are Python, and if the machine has the one that a command of the repository is to install for. A `.venv` of the repository was made on
@@ -78,9 +75,9 @@ export class PythonBuild {
     const [tools, message] = [join(own, 'python'), join(own, `python-${step}`)];
     const code = await runCommand({
       program: process.execPath,
-      args: [PROGRAM, step, this.#configuration, tools, message],
+      args: [PROGRAM, step, this.configuration, tools, message],
       folder,
-      ...this.#common,
+      ...this.common,
     });
     if (code === 0) return;
     const said = existsSync(message) ? readFileSync(message, 'utf8') : '';

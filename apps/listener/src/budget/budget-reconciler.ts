@@ -5,7 +5,6 @@ import {
   fromObjects,
   type Informer,
   type Informers,
-  isNotFound,
   type KubeClient,
   type ManagingOwner,
   type Source,
@@ -87,11 +86,7 @@ export class BudgetReconciler {
 
   async #remove(budget: PodDisruptionBudget): Promise<void> {
     const { uid } = budget.metadata;
-    try {
-      await this.#client.delete(POD_DISRUPTION_BUDGETS, keyOf(budget), uid === undefined ? {} : { uid });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await this.#client.delete(POD_DISRUPTION_BUDGETS, keyOf(budget), uid === undefined ? {} : { uid });
   }
 }
 

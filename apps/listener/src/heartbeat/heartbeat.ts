@@ -17,16 +17,13 @@ export interface HeartbeatOptions {
 /** Writes time and version into the Listener's status every `everyMs`. */
 export class Heartbeat implements Stoppable {
   readonly name = 'heartbeat';
-  readonly #options: HeartbeatOptions;
   #cancel: () => void = () => undefined;
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   /** Misses in a row: an outage is logged once. */
   #missed = 0;
 
-  constructor(options: HeartbeatOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: HeartbeatOptions) {}
 
   start(): void {
     this.#running = this.#beat();
@@ -39,7 +36,7 @@ export class Heartbeat implements Stoppable {
   }
 
   async #beat(): Promise<void> {
-    const { client, listener, version, everyMs, clock, log } = this.#options;
+    const { client, listener, version, everyMs, clock, log } = this.options;
     try {
       await client.applyStatus(RESOURCES.Listener, {
         metadata: listener,

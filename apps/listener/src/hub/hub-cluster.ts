@@ -32,7 +32,7 @@ import {
   type Secret,
   SECRETS,
 } from '#lib/resources';
-import { type Hub, type HubEvent, LISTENER_CONDITIONS, type RevisionSecrets } from './hub.js';
+import { type HubEvent, LISTENER_CONDITIONS, type RevisionSecrets } from './hub.js';
 
 const BY_DEPLOYMENT = 'deployment';
 const SECRET_LOOK_MS = 2_000;
@@ -56,22 +56,19 @@ export interface HubScope {
 }
 
 /** The hub as one namespace of a cluster. */
-export class HubCluster implements Hub {
+export class HubCluster {
   readonly deployments: Informer<AgentDeployment>;
+  /** Sources that wake the rollout of a deployment. */
   readonly sources: readonly Source[];
   readonly #revisions: Informer<AgentRevision>;
-  readonly #client: KubeClient;
-  readonly #events: Pick<EventRecorder, 'record'>;
   readonly #status: StatusWriter;
 
   constructor(
-    client: KubeClient,
+    private readonly client: KubeClient,
     informers: Informers,
-    events: Pick<EventRecorder, 'record'>,
+    private readonly events: Pick<EventRecorder, 'record'>,
     { namespace, placeNamespace }: HubScope,
   ) {
-    this.#client = client;
-    this.#events = events;
     this.#status = new StatusWriter(client, { conditionTypes: LISTENER_CONDITIONS });
     this.deployments = informers.of(RESOURCES.AgentDeployment, { namespace });
     this.#revisions = informers.of(RESOURCES.AgentRevision, { namespace });
@@ -88,6 +85,7 @@ export class HubCluster implements Hub {
     return this.deployments.find(key);
   }
 
+  /** All revisions under the name of a deployment, those of other owners and those being deleted included. */
   revisionsNamed({ name }: ObjectKey): readonly AgentRevision[] {
     return this.#revisions.byIndex(BY_DEPLOYMENT, name);
   }
@@ -103,6 +101,7 @@ export class HubCluster implements Hub {
     });
   }
 
+  /** True when the cache does not show the last report about this revision yet. */
   isBehind(revision: AgentRevision): boolean {
     return this.#status.isBehind(revision);
   }
@@ -112,16 +111,17 @@ export class HubCluster implements Hub {
   }
 
   record(object: AgentDeployment | AgentRevision, event: HubEvent): void {
-    if (isRevision(object)) this.#events.record(RESOURCES.AgentRevision, object, event);
-    else this.#events.record(RESOURCES.AgentDeployment, object, event);
+    if (isRevision(object)) this.events.record(RESOURCES.AgentRevision, object, event);
+    else this.events.record(RESOURCES.AgentDeployment, object, event);
   }
 
+  /** Keeps the output of a revision whose pods are about to go, in a ConfigMap that goes with it. */
   async keepOutput(revision: AgentRevision, outputs: readonly ContainerOutput[]): Promise<void> {
     if (outputs.length === 0) return;
     const owner = { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision } as const;
     const desired = buildRevisionOutput(revision, outputs);
     try {
-      await applyManaged(this.#client, owner, { ref: CONFIG_MAPS, desired, existing: undefined });
+      await applyManaged(this.client, owner, { ref: CONFIG_MAPS, desired, existing: undefined });
     } catch (error) {
       // a ConfigMap of another owner must not keep pods that failed, nor one that a remote listener may not make again
       if (!(error instanceof TerminalError) && !isForbidden(error)) throw error;
@@ -133,6 +133,7 @@ export class HubCluster implements Hub {
     }
   }
 
+  /** @throws WaitingError while one of them does not exist */
   async secretsOf(revision: AgentRevision): Promise<RevisionSecrets> {
     const { envSecretName, databaseSecretName, platformSecretName } = revision.spec;
     return {
@@ -144,9 +145,13 @@ export class HubCluster implements Hub {
     };
   }
 
+  /**
+   * Puts the place's finalizer on, before anything is made for it in another cluster.
+   * @throws WaitingError while the listener has no rights for this revision
+   */
   async hold(revision: AgentRevision): Promise<void> {
     try {
-      const held = await addFinalizer(this.#client, RESOURCES.AgentRevision, revision, FINALIZER.place);
+      const held = await addFinalizer(this.client, RESOURCES.AgentRevision, revision, FINALIZER.place);
       await this.#revisions.seen(held);
     } catch (error) {
       if (isForbidden(error)) throw notYetAllowed(revision);
@@ -154,16 +159,18 @@ export class HubCluster implements Hub {
     }
   }
 
+  /** Takes the finalizer off, once nothing is left in the other cluster. */
   async release(revision: AgentRevision): Promise<void> {
-    await removeFinalizer(this.#client, RESOURCES.AgentRevision, revision, FINALIZER.place);
+    await removeFinalizer(this.client, RESOURCES.AgentRevision, revision, FINALIZER.place);
   }
 
+  /** True when the finalizer is on. */
   holds(revision: AgentRevision): boolean {
     return hasFinalizer(revision, FINALIZER.place);
   }
 
   async #secret({ metadata }: AgentRevision, name: string): Promise<Secret> {
-    const secret = await this.#client
+    const secret = await this.client
       .find(SECRETS, { namespace: metadata.namespace ?? '', name })
       .catch((error: unknown) => {
         throw isForbidden(error) ? notYetAllowed({ metadata }) : error;
@@ -189,3 +196,6 @@ function notYetAllowed({ metadata }: Pick<AgentRevision, 'metadata'>): WaitingEr
 function isRevision(object: AgentDeployment | AgentRevision): object is AgentRevision {
   return object.kind === 'AgentRevision';
 }
+
+/** An event that people see on a resource. */
+export type Hub = Omit<HubCluster, 'deployments' | 'revisionsUnderWay'>;

@@ -34,15 +34,12 @@ export interface HubReportsOptions {
  * and never makes its caller wait.
  */
 export class HubReports {
-  readonly #options: HubReportsOptions;
   #reports: readonly ListenerReport[] = [];
   #writing: Promise<void> | undefined;
   /** True when reports came that no write has taken. */
   #isStale = false;
 
-  constructor(options: HubReportsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: HubReportsOptions) {}
 
   record({ kind }: ResourceRef, { metadata: { name, uid = '' } }: KubeObject, event: HubEvent): void {
     if (kind !== 'AgentDeployment' && kind !== 'AgentRevision') return;
@@ -60,7 +57,7 @@ export class HubReports {
   }
 
   async #writeAll(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     while (this.#isStale) {
       this.#isStale = false;
       await this.#write();
@@ -70,7 +67,7 @@ export class HubReports {
   }
 
   async #write(): Promise<void> {
-    const { client, listener, log } = this.#options;
+    const { client, listener, log } = this.options;
     try {
       await client.applyStatus(
         RESOURCES.Listener,

@@ -7,7 +7,16 @@ import {
   type IdleAnswer,
   type RunLoad,
 } from '#lib/lifecycle';
-import type { PodAnswer } from './place.js';
+
+/** Answer of a pod's agent server to `GET /ok`. */
+export interface PodAnswer {
+  /** The sentence that names an unavailable dependency; undefined when it waits for none. */
+  readonly waitingFor: string | undefined;
+  /** Progress of its start, as a sentence. */
+  readonly progress?: string | undefined;
+  /** Number of times in a row that its graph hosts have ended with nothing to do; absent: zero. */
+  readonly hostEnds?: number;
+}
 
 /** A program that cannot say this soon why it is not ready has another trouble. */
 const TIMEOUT_MS = 1_500;

@@ -6,7 +6,6 @@ import {
   type Informer,
   type Informers,
   isConflict,
-  isNotFound,
   type KubeClient,
   type ManagingOwner,
   type Source,
@@ -49,9 +48,8 @@ import {
   SERVICES,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import { askIdle, askLoad, askPod, askVersion } from './ask-pod.js';
+import { askIdle, askLoad, askPod, askVersion, type PodAnswer } from './ask-pod.js';
 import type { Activator, Behind } from './activator.js';
-import type { Place, PodAnswer } from './place.js';
 
 const BY_WORKLOAD = 'workload';
 const BY_TARGET = 'target';
@@ -61,12 +59,18 @@ const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.a
  */
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
 
+/**
+ * Form in which objects of a place show their owners: by reference in the hub's own cluster, where the garbage
+ * collector removes them; by label in another cluster, where `clear` does.
+ */
+export type Ownership = 'reference' | 'label';
+
 export interface PlaceOptions {
   /** Namespace of the workloads. */
   readonly namespace: string;
   /** Namespace of the resources, of the same name unless the place is another cluster. */
   readonly hubNamespace: string;
-  readonly ownership: Place['ownership'];
+  readonly ownership: Ownership;
   readonly addresses: AddressMode;
   /** Pods are asked whether they are idle with tokens that are derived from it. */
   readonly idleKey: string;
@@ -80,9 +84,11 @@ export interface PlaceOptions {
  * The place as one namespace of a cluster. Of built-in kinds only objects that the platform made are kept in
  * memory.
  */
-export class PlaceCluster implements Place {
-  readonly ownership: Place['ownership'];
-  readonly heldBy: Place['heldBy'];
+export class PlaceCluster {
+  readonly ownership: Ownership;
+  /** Program that holds requests to deployments that sleep; undefined: they are not held. */
+  readonly heldBy: 'proxy' | 'activator' | undefined;
+  /** Sources that wake the rollout of a deployment. */
   readonly sources: readonly Source[];
   readonly #client: KubeClient;
   readonly #options: PlaceOptions;
@@ -121,10 +127,12 @@ export class PlaceCluster implements Place {
     ];
   }
 
+  /** The Deployment of the revision's name, if it was made for this very revision. */
   findWorkload(revision: AgentRevision): Deployment | undefined {
     return this.#workloadOf(revision, revision.metadata.name);
   }
 
+  /** The Deployment that takes its runs, if it was made for this very revision. */
   findQueue(revision: AgentRevision): Deployment | undefined {
     return this.#workloadOf(revision, queueName(revision.metadata.name));
   }
@@ -134,41 +142,58 @@ export class PlaceCluster implements Place {
     return found && belongsTo(found, this.#owner(revision)) ? found : undefined;
   }
 
+  /** Pods of the Deployment of this name, and of the one beside it that takes its runs. */
   podsOf({ name }: ObjectKey): readonly Pod[] {
     return this.#pods.byIndex(BY_WORKLOAD, name);
   }
 
+  /**
+   * Asks the agent server of a pod for `GET /ok`; undefined when it gives no answer, as from a cluster whose
+   * pods cannot be reached.
+   */
   ask(pod: Pod): Promise<PodAnswer | undefined> {
     return askPod(podAddressOf(pod, this.#options.addresses));
   }
 
+  /** The version that the agent server of a pod declares at `GET /info`; undefined as above. */
   askVersion(pod: Pod): Promise<string | undefined> {
     return askVersion(podAddressOf(pod, this.#options.addresses));
   }
 
+  /** Load of a pod of the revision; undefined as above. */
   askLoad(pod: Pod, revision: AgentRevision): Promise<RunLoad | undefined> {
     const { addresses, idleKey } = this.#options;
     return askLoad(podAddressOf(pod, addresses), idleToken(revision, idleKey));
   }
 
+  /**
+   * Asks if a pod of the revision is idle; with `close` it refuses requests from then on. Undefined as above.
+   */
   askIdle(pod: Pod, revision: AgentRevision, question: 'ask' | 'close'): Promise<IdleAnswer | undefined> {
     const { addresses, idleKey } = this.#options;
     return askIdle(podAddressOf(pod, addresses), idleToken(revision, idleKey), question);
   }
 
+  /** The end of what the pod of these that failed has printed, by container; empty where it cannot be had. */
   outputOf(pods: readonly Pod[]): Promise<readonly ContainerOutput[]> {
     return podOutput(this.#client, pods);
   }
 
+  /** The Service of the deployment's name, if it was made for this very deployment. */
   findService(deployment: AgentDeployment): Service | undefined {
     const found = this.#services.find(this.#at(deployment));
     return found && belongsTo(found, this.#owner(deployment)) ? found : undefined;
   }
 
+  /** Address of the Service; undefined while it has none. */
   addressOf(service: Service): string | undefined {
     return addressOf(service, this.#options.addresses);
   }
 
+  /**
+   * Target of the Service of a deployment that sleeps; undefined where something in front of it holds
+   * requests.
+   */
   async holderOf({ metadata: { name } }: AgentDeployment): Promise<RequestHolder | undefined> {
     const { activator, listenerName } = this.#options;
     if (!activator || this.heldBy !== 'activator') return undefined;
@@ -176,6 +201,7 @@ export class PlaceCluster implements Place {
     return { selector, port: await activator.portOf(this.#keyOf(name), this.#behind(name)) };
   }
 
+  /** The deployment does not exist any longer, or has nothing here. */
   async forget({ name }: ObjectKey): Promise<void> {
     await this.#options.activator?.forget(this.#keyOf(name));
   }
@@ -199,6 +225,7 @@ export class PlaceCluster implements Place {
     };
   }
 
+  /** True when an autoscaler that is not the platform's controls the number of pods of the Deployment. */
   isAutoscaled({ metadata: { name } }: Deployment): boolean {
     // one that no controller has looked at changes nothing, as on a machine without a cluster
     return this.#autoscalers
@@ -206,6 +233,10 @@ export class PlaceCluster implements Place {
       .some(({ status }) => (status?.conditions ?? []).length > 0);
   }
 
+  /**
+   * One without `replicas` keeps the number that it has.
+   * @throws TerminalError `NotOurs` when the name belongs to another owner
+   */
   async applyWorkload(
     revision: AgentRevision,
     desired: Deployment,
@@ -236,13 +267,10 @@ export class PlaceCluster implements Place {
   async removeWorkload(workload: Deployment): Promise<void> {
     const { uid } = workload.metadata;
     this.#handedOver.delete(uid ?? '');
-    try {
-      await this.#client.delete(DEPLOYMENTS, keyOf(workload), uid === undefined ? {} : { uid });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await this.#client.delete(DEPLOYMENTS, keyOf(workload), uid === undefined ? {} : { uid });
   }
 
+  /** @throws TerminalError `NotOurs` when the name belongs to another owner */
   async applyService(
     deployment: AgentDeployment,
     desired: Service,
@@ -252,6 +280,7 @@ export class PlaceCluster implements Place {
     await this.#services.seen(await applyManaged(this.#client, owner, { ref: SERVICES, desired, existing }));
   }
 
+  /** Writes copies of the Secrets that pods of the revision name. */
   async applySecrets(
     deployment: AgentDeployment,
     revision: AgentRevision,
@@ -265,15 +294,21 @@ export class PlaceCluster implements Place {
     await apply(this.#owner(revision), secrets.ofRevision);
   }
 
+  /** The revision as it is here: in the namespace of its workloads. */
   placed(revision: AgentRevision): AgentRevision {
     const { namespace } = this.#options;
     return { ...revision, metadata: { ...revision.metadata, namespace } };
   }
 
+  /**
+   * Deletes everything that was made for this revision: its Deployments, its Secrets. Pods end in the
+   * background, after their Deployment. Resolves to true when nothing of it is left.
+   */
   clear(revision: AgentRevision): Promise<boolean> {
     return this.#clear(this.#owner(revision));
   }
 
+  /** The same for the deployment of the revision: its Service first, so that no request arrives. */
   async clearDeployment({ metadata: { ownerReferences } }: AgentRevision): Promise<boolean> {
     const [deployment] = ownerReferences ?? [];
     if (!deployment) return true;
@@ -315,7 +350,7 @@ export class PlaceCluster implements Place {
 }
 
 /** The Service of another cluster cannot lead to a pod of the listener's own. */
-function heldBy({ addresses, ownership, activator }: PlaceOptions): Place['heldBy'] {
+function heldBy({ addresses, ownership, activator }: PlaceOptions): PlaceCluster['heldBy'] {
   if (addresses === 'loopback') return 'proxy';
   return activator && ownership === 'reference' ? 'activator' : undefined;
 }
@@ -348,3 +383,9 @@ function copyOf({ metadata: { name, labels }, type, data, immutable }: Secret, n
     data: data ?? {},
   };
 }
+
+/**
+ * The half of the listener where revisions run: writes workloads and Services and reports their address. It knows
+ * resources only as the owners of what it writes, so it may be another cluster than the hub.
+ */
+export type Place = Pick<PlaceCluster, keyof PlaceCluster>;

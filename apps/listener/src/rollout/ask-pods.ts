@@ -8,7 +8,8 @@ import {
   type Pod,
 } from '#lib/resources';
 import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
-import type { Place, PodAnswer } from '../place/place.js';
+import type { PodAnswer } from '../place/ask-pod.js';
+import type { Place } from '../place/place-cluster.js';
 import { isAnsweringFollowed, isScaled } from './pod-scaler.js';
 import { idleQuestion } from './sleep.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';

@@ -19,7 +19,7 @@ import {
   REASON,
   selectsProcessRuntime,
 } from '#lib/resources';
-import type { PodAnswer } from '../place/place.js';
+import type { PodAnswer } from '../place/ask-pod.js';
 import type { RevisionWorld, RolloutPatience } from './world.js';
 
 /** Reason why a revision cannot be deployed. */

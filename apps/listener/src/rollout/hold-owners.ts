@@ -1,6 +1,6 @@
 import { type AgentRevision, COMPONENT, isDeleting, LABEL, type ObjectKey, type Pod } from '#lib/resources';
-import type { Hub } from '../hub/hub.js';
-import type { Place } from '../place/place.js';
+import type { Hub } from '../hub/hub-cluster.js';
+import type { Place } from '../place/place-cluster.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** An image whose server declares nothing is not asked in every pass; a network that drops packets makes each ask take long. */

@@ -1,6 +1,6 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod } from '#lib/resources';
-import type { Hub } from '../hub/hub.js';
-import type { Place } from '../place/place.js';
+import type { Hub } from '../hub/hub-cluster.js';
+import type { Place } from '../place/place-cluster.js';
 import { observeRollout } from './observe.js';
 import { SECONDS } from './testdata/sample-rollout.js';
 

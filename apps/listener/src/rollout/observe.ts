@@ -14,8 +14,8 @@ import {
   type Service,
   sleepNoteOf,
 } from '#lib/resources';
-import type { Hub } from '../hub/hub.js';
-import type { Place } from '../place/place.js';
+import type { Hub } from '../hub/hub-cluster.js';
+import type { Place } from '../place/place-cluster.js';
 import type { RevisionWorld, RolloutWorld, Served } from './world.js';
 
 /** The Deployments of a rollout by the revision that they were made for. */

@@ -1,5 +1,5 @@
 import { wantedQueueReplicas, wantedReplicas } from '#lib/manifests';
-import type { Deployment, ObjectKey, Pod } from '#lib/resources';
+import { COMPONENT, CONDITION, type Deployment, LABEL, type ObjectKey, type Pod } from '#lib/resources';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** Passes over a deploying revision are 20 seconds apart at most. */
@@ -20,15 +20,12 @@ export interface Awake {
  * recover from an outage.
  */
 export class Wakefulness {
-  readonly #graceMs: number;
   #lookedAtMs: number | undefined;
   #sinceMs = 0;
   #graceUntilMs = 0;
 
   /** @param graceMs from the first look */
-  constructor(graceMs: number) {
-    this.#graceMs = graceMs;
-  }
+  constructor(private readonly graceMs: number) {}
 
   /**
    * Called in every pass.
@@ -36,7 +33,7 @@ export class Wakefulness {
    */
   look(now: Date, isBlind: boolean): Awake {
     const nowMs = now.getTime();
-    if (this.#lookedAtMs === undefined) this.#graceUntilMs = nowMs + this.#graceMs;
+    if (this.#lookedAtMs === undefined) this.#graceUntilMs = nowMs + this.graceMs;
     // after a clock was set back, recorded times are in the future
     else if (isBlind || nowMs - this.#lookedAtMs > GAP_MS || nowMs < this.#lookedAtMs) this.#sinceMs = nowMs;
     this.#lookedAtMs = nowMs;
@@ -52,24 +49,37 @@ export function isWorkloadReady({
   workload,
   queue,
   revision,
-}: Pick<RevisionWorld, 'workload' | 'queue' | 'revision'>): boolean {
+  pods,
+}: Pick<RevisionWorld, 'workload' | 'queue' | 'revision' | 'pods'>): boolean {
   const fewest = wantedQueueReplicas(revision);
-  // pods beyond the fewest are more than it needs to be ready
+  const readyOf = (component: string): number =>
+    pods.filter((pod) => pod.metadata.labels?.[LABEL.component] === component && isPodReady(pod)).length;
   return (
-    isAvailable(workload, wantedReplicas(revision)) && (fewest === undefined || isAvailable(queue, fewest))
+    isAvailable(workload, wantedReplicas(revision), readyOf(COMPONENT.agentApi)) &&
+    (fewest === undefined || isAvailable(queue, fewest, readyOf(COMPONENT.agentQueue)))
   );
 }
 
-/** @param fewest pods of a Deployment that is scaled: those beyond are more than it needs to be ready */
-function isAvailable(workload: Deployment | undefined, fewest = Infinity): boolean {
+/**
+ * The pods themselves say that they are ready two writes before the status of their Deployment does. They count while
+ * every pod of the Deployment has its present template.
+ * @param fewest pods of a Deployment that is scaled: those beyond are more than it needs to be ready
+ */
+function isAvailable(workload: Deployment | undefined, fewest: number, readyPods: number): boolean {
   const wanted = Math.min(fewest, workload?.spec.replicas ?? 1);
-  const status = workload?.status;
+  const { observedGeneration, replicas, updatedReplicas = 0, availableReplicas = 0 } = workload?.status ?? {};
   return (
     workload !== undefined &&
     wanted > 0 &&
-    status?.observedGeneration === workload.metadata.generation &&
-    (status?.updatedReplicas ?? 0) >= wanted &&
-    (status?.availableReplicas ?? 0) >= wanted
+    observedGeneration === workload.metadata.generation &&
+    updatedReplicas >= wanted &&
+    (availableReplicas >= wanted || (replicas === updatedReplicas && readyPods >= wanted))
+  );
+}
+
+export function isPodReady({ status }: Pod): boolean {
+  return (
+    status?.conditions?.some(({ type, status: is }) => type === CONDITION.ready && is === 'True') === true
   );
 }
 

@@ -12,9 +12,9 @@ import {
 import { LISTENER_CONDITIONS } from '../hub/hub.js';
 import { findProgress, findTrouble } from './failure.js';
 import { findPinnedImage } from './pinned-image.js';
-import type { PlannedRevision } from './plan.js';
-import { type Sleep, sleepText } from './sleep.js';
-import { isWorkloadReady } from './ready-spans.js';
+import type { PlannedRevision, RevisionFate } from './plan.js';
+import { type LastWake, type Sleep, sleepText } from './sleep.js';
+import { isPodReady, isWorkloadReady } from './ready-spans.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
@@ -70,10 +70,12 @@ function progressText(world: PlannedRevision['world']): string {
 }
 
 /** Pods of both Deployments. */
-function podsOf({ workload, queue }: PlannedRevision['world']): { wanted: number; ready: number } {
+function podsOf({ workload, queue, pods }: PlannedRevision['world']): { wanted: number; ready: number } {
+  const counted = (workload?.status?.readyReplicas ?? 0) + (queue?.status?.readyReplicas ?? 0);
   return {
     wanted: (workload?.spec.replicas ?? 1) + (queue?.spec.replicas ?? 0),
-    ready: (workload?.status?.readyReplicas ?? 0) + (queue?.status?.readyReplicas ?? 0),
+    // the pods themselves say it first
+    ready: Math.max(counted, pods.filter(isPodReady).length),
   };
 }
 
@@ -194,9 +196,20 @@ export function summarizeRevision(
     serving: isServing(planned),
     ...(fate.kind === 'asleep' ? { asleepSince: fate.sleep.since } : {}),
     ...(fate.kind === 'asleep' && fate.sleep.wakeAt !== undefined ? { wakeAt: fate.sleep.wakeAt } : {}),
+    ...lastWake(planned),
     replicas: workload ? podsOf(world).wanted : 0,
     readyReplicas: workload ? podsOf(world).ready : 0,
   };
+}
+
+/** The wake of a revision that ends with this pass. */
+export function endedWake(fate: RevisionFate): LastWake | undefined {
+  return fate.kind === 'serving' && fate.sleep.kind === 'awake' ? fate.sleep.woke : undefined;
+}
+
+function lastWake({ world, fate }: PlannedRevision): Pick<AgentRevisionStatus, 'lastWake'> {
+  const known = endedWake(fate) ?? world.revision.status?.lastWake;
+  return known === undefined ? {} : { lastWake: known };
 }
 
 /** One that was declared stays while there are no pods to ask. */

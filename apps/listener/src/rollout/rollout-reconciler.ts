@@ -21,9 +21,10 @@ import {
   type ObjectKey,
   REASON,
 } from '#lib/resources';
+import { metrics } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { Hub } from '../hub/hub.js';
-import type { Place } from '../place/place.js';
+import type { Hub } from '../hub/hub-cluster.js';
+import type { Place } from '../place/place-cluster.js';
 import { findTrouble, refusalOf, type RevisionFailure } from './failure.js';
 import { askPods } from './ask-pods.js';
 import { DeclaredVersions, holdOwners, releaseOwners } from './hold-owners.js';
@@ -32,7 +33,7 @@ import { pinnedRevision, stampedRevision } from './pinned-image.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
 import { PodScaler, podsHeld, roomFor } from './pod-scaler.js';
 import { isWorkloadReady, ReadySpans, Wakefulness } from './ready-spans.js';
-import { summarizeRevision } from './revision-status.js';
+import { endedWake, summarizeRevision } from './revision-status.js';
 import { sleepText } from './sleep.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
@@ -372,8 +373,11 @@ export class RolloutReconciler {
     // the one that serves first: a reader in between finds two that are active and never none
     const serving = revisions.filter(({ fate }) => fate.kind === 'serving' || fate.kind === 'asleep');
     for (const planned of serving) this.#warn(world, planned);
-    for (const planned of new Set([...serving, ...revisions]))
+    for (const planned of new Set([...serving, ...revisions])) {
       await this.#hub.report(planned.world.revision, summarizeRevision(planned, address, now));
+      const wake = endedWake(planned.fate);
+      if (wake) metrics.wakeDuration.observe(wake.seconds);
+    }
   }
 
   /** Once for each trouble of the revision that serves, and before its status has it. */

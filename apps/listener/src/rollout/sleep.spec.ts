@@ -1,7 +1,7 @@
 import type { IdleAnswer } from '#lib/lifecycle';
 import { type Deployment, findCondition, formatSleepNote, type Pod, type SleepNote } from '#lib/resources';
 import { summarizeRevision } from './revision-status.js';
-import { decideSleep, idleQuestion, type Sleep } from './sleep.js';
+import { decideSleep, idleQuestion, type LastWake, type Sleep } from './sleep.js';
 import { NOW, revision, SECONDS, world } from './testdata/sample-rollout.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
@@ -18,6 +18,7 @@ interface Scene {
   readonly wake?: string;
   readonly asleepSince?: string;
   readonly wakeAt?: string;
+  readonly lastWake?: LastWake;
   readonly ending?: number;
   readonly minScale?: number;
   readonly isHeld?: boolean;
@@ -42,6 +43,7 @@ function scene(given: Scene): { readonly world: RolloutWorld; readonly one: Revi
       ...base.revision.status,
       ...(given.asleepSince === undefined ? {} : { asleepSince: given.asleepSince }),
       ...(given.wakeAt === undefined ? {} : { wakeAt: given.wakeAt }),
+      ...(given.lastWake ? { lastWake: given.lastWake } : {}),
     },
   };
   const workload = { ...base.workload, spec: { replicas } } as Deployment;
@@ -162,6 +164,14 @@ describe('decideSleep', () => {
     expect(decided({ ...waking, note: { since, wakingSince: SECONDS(61) } })).toMatchObject({
       note: { problem: expect.stringMatching(/^no pod was ready within 60 s/) as string },
     });
+  });
+
+  it('says when a wake began and what it took, once', () => {
+    const awake = { note: { since, wakingSince: SECONDS(1.5) } };
+    const wake = { at: SECONDS(1.5), seconds: 1.5 };
+    expect(decided(awake)).toEqual({ kind: 'awake', woke: wake });
+    expect(decided({ ...awake, lastWake: wake })).toEqual({ kind: 'awake' });
+    expect(decided({ note, wake: since, idle: CLOSED })).toEqual({ kind: 'awake' });
   });
 });
 

@@ -1,6 +1,6 @@
 import type { IdleAnswer } from '#lib/lifecycle';
 import { maySleep } from '#lib/manifests';
-import { isWakeAsked, type SleepNote, sleepNoteOf } from '#lib/resources';
+import { type AgentRevisionStatus, isWakeAsked, type SleepNote, sleepNoteOf } from '#lib/resources';
 import { findProgress, findTrouble } from './failure.js';
 import { servedBy } from './observe.js';
 import { isWorkloadReady } from './ready-spans.js';
@@ -44,6 +44,8 @@ export type Sleep =
       readonly lookMs?: number | undefined;
       /** Reason why it never sleeps, though it is asked to: a sentence without its full stop. */
       readonly because?: string;
+      /** The wake that ends with this pass. */
+      readonly woke?: LastWake;
     }
   | { readonly kind: 'dozing'; readonly note: SleepNote; readonly lookMs: number }
   | {
@@ -62,6 +64,8 @@ const UNHELD: Sleep = {
   kind: 'awake',
   because: 'minScale 0 is taken as 1, since nothing holds requests to a deployment in another cluster',
 };
+
+export type LastWake = NonNullable<AgentRevisionStatus['lastWake']>;
 
 /** Question to the pods of a revision in this pass. */
 export type IdleQuestion = 'ask' | 'close';
@@ -128,7 +132,8 @@ export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date):
   if (!hasPods(one)) return note ? sleepOn(world, one, note, now) : AWAKE;
   if (!note) return fallAsleep(world, one, now);
   const cause = note.wakingSince === undefined ? wakeCause(world, one, note, now) : 'it was begun';
-  if (cause !== undefined) return isWorkloadReady(one) ? AWAKE : wakeUp(one, note, cause, now);
+  if (cause !== undefined)
+    return isWorkloadReady(one) ? awakeAgain(one, note, now) : wakeUp(one, note, cause, now);
   return dozeOff(world, one, note, now);
 }
 
@@ -166,6 +171,12 @@ function wakeUp(one: RevisionWorld, note: SleepNote, cause: string, now: Date): 
     cause,
     lookMs: leftMs > 0 ? leftMs + 100 : BUSY_LOOK_MS,
   };
+}
+
+/** The Service may still have the note in the next pass, which is no other wake. */
+function awakeAgain({ revision }: RevisionWorld, { wakingSince: at }: SleepNote, now: Date): Sleep {
+  if (at === undefined || revision.status?.lastWake?.at === at) return AWAKE;
+  return { kind: 'awake', woke: { at, seconds: Math.max(0, now.getTime() - Date.parse(at)) / 1000 } };
 }
 
 function problemOf(one: RevisionWorld, leftMs: number): string | undefined {

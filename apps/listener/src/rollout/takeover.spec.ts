@@ -1,5 +1,5 @@
 import type { AgentDeployment, AgentRevision, Condition, ContainerStatus } from '#lib/resources';
-import type { PodAnswer } from '../place/place.js';
+import type { PodAnswer } from '../place/ask-pod.js';
 import { planRollout } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
 import {

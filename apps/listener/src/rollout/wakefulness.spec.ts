@@ -1,4 +1,6 @@
-import { Wakefulness } from './ready-spans.js';
+import { type Deployment, LABEL, type Pod } from '#lib/resources';
+import { isWorkloadReady, Wakefulness } from './ready-spans.js';
+import { revision } from './testdata/sample-rollout.js';
 
 const at = (seconds: number): Date => new Date(seconds * 1000);
 
@@ -28,5 +30,28 @@ describe('Wakefulness', () => {
     const wakefulness = new Wakefulness(30_000);
     expect(wakefulness.look(at(1000), false).graceUntilMs).toBe(1_030_000);
     expect(wakefulness.look(at(1020), false).graceUntilMs).toBe(1_030_000);
+  });
+});
+
+describe('isWorkloadReady', () => {
+  const counts = { observedGeneration: 2, replicas: 1, updatedReplicas: 1, availableReplicas: 0 };
+  const pod = (component: string, status: 'True' | 'False'): Pod => ({
+    metadata: { name: 'a', labels: { [LABEL.component]: component } },
+    spec: { containers: [] },
+    status: { conditions: [{ type: 'Ready', status }] },
+  });
+  const ready = pod('agent-api', 'True');
+
+  it.each<[string, Partial<typeof counts>, readonly Pod[], boolean]>([
+    ['believes pods before their Deployment has counted them', {}, [ready], true],
+    ['believes the count alone', { availableReplicas: 1 }, [], true],
+    ['believes no pod that is not ready', {}, [pod('agent-api', 'False')], false],
+    ['takes pods of the queue for no others', {}, [pod('agent-queue', 'True')], false],
+    ['believes no pod while one of a former template is left', { replicas: 2 }, [ready], false],
+    ['believes no pod before its template was seen', { observedGeneration: 1 }, [ready], false],
+  ])('%s', (_what, given, pods, expected) => {
+    const one = revision({ number: 1 });
+    const workload = { ...one.workload, status: { ...counts, ...given } } as Deployment;
+    expect(isWorkloadReady({ ...one, workload, pods })).toBe(expected);
   });
 });

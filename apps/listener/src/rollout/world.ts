@@ -1,6 +1,6 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod, Service } from '#lib/resources';
 import type { IdleAnswer, RunLoad } from '#lib/lifecycle';
-import type { PodAnswer } from '../place/place.js';
+import type { PodAnswer } from '../place/ask-pod.js';
 
 /** One revision with the Deployment that runs it. */
 export interface RevisionWorld {

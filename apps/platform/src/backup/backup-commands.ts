@@ -5,9 +5,9 @@ import { dataPaths } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { kindOfPart, onlyOf } from './content/part-entries.js';
+import { kindOfPart, onlyOf } from './content/platform-items.js';
 import { type OpenBackup, openBackup } from './format/backup-manifest.js';
-import { readPart } from './part/read-part.js';
+import { readPart } from './part/part-file.js';
 import { restoreBackup } from './restore/restore-backup.js';
 import { openSource } from './take/open-source.js';
 import { takeBackup } from './take/take-backup.js';
@@ -112,7 +112,7 @@ export async function runBackup(flags: FlagsOf<typeof BACKUP.options>): Promise<
 export async function runVerify(
   folder: string,
   { passphraseFile }: FlagsOf<typeof BACKUP_VERIFY.options>,
-): Promise<number> {
+): Promise<void> {
   const watch = begin('Nothing was changed.');
   const backup = openBackup(resolve(folder), passphraseOf(passphraseFile));
   const { parts, entries, contentBytes } = await verifyBackup(backup, watch);
@@ -120,11 +120,10 @@ export async function runVerify(
   say(
     `Backup of ${source} (Agentplane ${platform}, ${machine}), begun ${startedAt}: ${parts} parts, ${entries} entries, ${renderBytes(contentBytes)}; all as written.`,
   );
-  return EXIT.ok;
 }
 
 /** `agentplane restore`. */
-export async function runRestore(folder: string, flags: FlagsOf<typeof RESTORE.options>): Promise<number> {
+export async function runRestore(folder: string, flags: FlagsOf<typeof RESTORE.options>): Promise<void> {
   const watch = begin('The same command begins anew.');
   const backup = openBackup(resolve(folder), passphraseOf(flags.passphraseFile));
   const { root } = dataPaths(flags.data);
@@ -140,5 +139,4 @@ export async function runRestore(folder: string, flags: FlagsOf<typeof RESTORE.o
   say(`Restored ${root}: ${databases} databases, as they were when the backup was taken.`);
   say(`Start it with: agentplane up --data ${root}`);
   say('While the original runs too, crons, exports and webhooks of both do their work: stop one of them.');
-  return EXIT.ok;
 }

@@ -14,6 +14,10 @@ export const CONFIG = {
     'kinds: CustomResourceDefinitions; schema: the database of traces, both before the programs start; workspace: the first workspace with a listener and an API key, once they run',
     ['kinds', 'schema', 'workspace'],
   ),
+  job: optionalText(
+    'AGENTPLANE_SETUP_JOB',
+    'name of its Job, for an event with the reason when the step fails',
+  ),
   systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', 'namespace of the platform itself', {
     fallback: 'agentplane-system',
   }),

@@ -1,8 +1,9 @@
 import { loadConfig } from '#lib/config';
 import { INSTALLATION } from '#lib/data-folder';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import { EventRecorder, KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
-import { FIELD_MANAGER } from '#lib/resources';
+import { EVENT, FIELD_MANAGER, JOBS, type ObjectKey } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { systemClock as clock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
@@ -26,21 +27,33 @@ function openStore(uri: string | undefined, context: ProgramContext): TraceStore
   return store;
 }
 
+/** The log goes with the pod, and helm names the Job alone: the reason is kept on that. */
+async function reportFailure(client: KubeClient, job: Required<ObjectKey>, text: string): Promise<void> {
+  const events = new EventRecorder({ client, component: FIELD_MANAGER.setup, log, clock });
+  try {
+    const found = await client.get(JOBS, job);
+    events.record(JOBS, found, { type: 'Warning', reason: EVENT.setupFailed, message: text });
+    await events.flush();
+  } catch (error) {
+    log.debug({ problem: errorText(error) }, 'the failure could not be reported on its Job');
+  }
+}
+
 // A hook of the chart: it ends when its step is done, and a step that is done changes nothing when it runs again.
 runProgram({ log, askedExitCode: EXIT.failed }, async (context) => {
-  const { kubeconfigPath, databaseUri, step, ...first } = loadConfig(CONFIG);
-  switch (step) {
-    case 'kinds':
-      await setUpKinds({ client: await openClient(kubeconfigPath, context), clock, log }, INSTALLATION);
-      break;
-    case 'schema':
-      await setUpSchema(openStore(databaseUri, context), log);
-      break;
-    case 'workspace': {
+  const { kubeconfigPath, databaseUri, step, job, ...first } = loadConfig(CONFIG);
+  const client = await openClient(kubeconfigPath, context);
+  try {
+    if (step === 'kinds') await setUpKinds({ client, clock, log }, INSTALLATION);
+    else {
       const store = openStore(databaseUri, context);
-      const client = await openClient(kubeconfigPath, context);
-      await setUpFirstWorkspace({ client, store, clock, log }, first);
+      if (step === 'schema') await setUpSchema(store, log);
+      else await setUpFirstWorkspace({ client, store, clock, log }, first);
     }
+  } catch (error) {
+    const at = { namespace: first.systemNamespace, name: job ?? '' };
+    if (job !== undefined) await reportFailure(client, at, `the step ${step} failed: ${errorText(error)}`);
+    throw error;
   }
   context.stop(EXIT.ok, `the step ${step} is done`);
 });

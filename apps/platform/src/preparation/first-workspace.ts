@@ -1,5 +1,5 @@
 import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
-import { type KubeClient } from '#lib/kube';
+import type { KubeClient } from '#lib/kube';
 import type { StoreUserFile } from '#lib/embedded-object-store';
 import {
   type BulkExportDestination,
@@ -15,8 +15,13 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { retryUnserved, type Troubles } from './apply-manifests.js';
-import { firstListener, LOCAL_DESTINATION, localCredentials, localDestination } from './bootstrap-objects.js';
-import { ensureWriter } from './store-rights.js';
+import {
+  ensureWriter,
+  firstListener,
+  LOCAL_DESTINATION,
+  localCredentials,
+  localDestination,
+} from './bootstrap-objects.js';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 40;

@@ -6,10 +6,9 @@ import { NAMESPACES, RESOURCES, SECRETS } from '#lib/resources';
 import { temporaryFolder, testEmbeddedKube } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { applyDefinitions, Troubles } from './apply-manifests.js';
-import { resourceDefinitions, storeKeyData } from './bootstrap-objects.js';
+import { ensureOperator, resourceDefinitions, storeKeyData } from './bootstrap-objects.js';
 import { fillFirstWorkspace } from './first-workspace.js';
 import { moveDestinations } from './prepare.js';
-import { ensureOperator } from './store-rights.js';
 
 const OLD = { accessKeyId: 'AGENTPLANEOLD', secretAccessKey: 'old-secret' };
 const FOREIGN = { accessKeyId: 'AKFOREIGN', secretAccessKey: 'foreign-secret' };

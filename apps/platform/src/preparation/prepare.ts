@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { StoreUserFile } from '#lib/embedded-object-store';
 import { embeddedDatabases } from '#lib/embedded-postgres';
 import { openImageStore } from '#lib/image-store';
-import { isNotFound, KubeClient, loadKubeConnection } from '#lib/kube';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
 import {
   type BulkExportDestination,
   FIELD_MANAGER,
@@ -26,7 +26,12 @@ import {
   writeServiceAccountKubeconfig,
 } from './apply-manifests.js';
 import {
+  ensureKeeper,
+  ensureOperator,
+  ensureWriter,
+  findWriter,
   firstWorkspace,
+  isOperator,
   resourceDefinitions,
   storeKeyData,
   type StoreKeys,
@@ -39,7 +44,6 @@ import {
   waitForFirstWorkspace,
 } from './first-workspace.js';
 import { PLATFORM_ROLES, type PreparationTasks } from './preparation-tasks.js';
-import { ensureKeeper, ensureOperator, ensureWriter, findWriter, isOperator } from './store-rights.js';
 
 /**
  * Gives every destination that still has a retired key of the embedded store, or was made with the operator's, one of its
@@ -79,7 +83,7 @@ async function moveDestination(
   const found = keysIn(secret);
   if (!users.retired.includes(found.accessKeyId) && !isOperator(users, found)) return;
   const keys = ensureWriter(users, destination);
-  await deleteIfThere(client, key);
+  await client.delete(SECRETS, key);
   await client.create(SECRETS, movedSecret(key, secret, keys));
 }
 
@@ -104,14 +108,6 @@ function movedSecret(key: ObjectKey, former: Secret | undefined, keys: StoreKeys
     ...(former?.immutable === undefined ? {} : { immutable: former.immutable }),
     data: storeKeyData(keys),
   };
-}
-
-async function deleteIfThere(client: KubeClient, key: ObjectKey): Promise<void> {
-  try {
-    await client.delete(SECRETS, key);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }
 
 const FIRST_KEY = 'first key';

@@ -12,7 +12,7 @@ interface Kubeconfig {
 }
 
 /** Fields that name files, relative to their kubeconfig. */
-const PATH_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
+const PATH_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile', 'command'];
 
 function resolvePaths(fields: Record<string, unknown> | undefined, folder: string): void {
   for (const name of PATH_FIELDS) {
@@ -48,7 +48,12 @@ export function adoptKubeconfig(from: string, to: string): void {
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context;
   if (!config || !context) throw new Error(`the kubeconfig ${from} has no current context`);
   for (const { cluster } of config.clusters ?? []) resolvePaths(cluster, dirname(from));
-  for (const { user } of config.users ?? []) resolvePaths(user, dirname(from));
+  for (const { user } of config.users ?? []) {
+    resolvePaths(user, dirname(from));
+    const exec = user?.['exec'] as Record<string, unknown> | undefined;
+    // a plugin without a slash is looked for in PATH
+    if (String(exec?.['command']).includes('/')) resolvePaths(exec, dirname(from));
+  }
   context.namespace = workspaceNamespace(FIRST_WORKSPACE);
   writeFileSync(to, stringify(config), { mode: 0o600 });
 }

@@ -41,3 +41,37 @@ describe('the environment of the controller', () => {
     expect(controllerEnvironment(SURROUNDINGS, '/kubeconfig')).toMatchObject(given);
   });
 });
+
+describe('the environment for the lake', () => {
+  const STORE = {
+    ...SURROUNDINGS,
+    store: { endpoint: 'http://127.0.0.1:1', region: 'r' },
+    attachmentKeys: { accessKeyId: 'AK', secretAccessKey: 'secret' },
+  } as Surroundings;
+  const ON = { AGENTPLANE_LAKE: 'on', AGENTPLANE_LAKE_QUIET_HOURS: '0' };
+  const EMBEDDED = {
+    AGENTPLANE_ATTACHMENT_BUCKET: 'agentplane-attachments',
+    AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY: 'secret',
+    AGENTPLANE_LAKE_PREFIX: 'lake',
+  };
+
+  it('gives the controller no keys while nothing is sealed', () => {
+    expect(Object.keys(controllerEnvironment(STORE, '/kubeconfig')).join()).not.toContain('ATTACHMENT');
+  });
+
+  it('leads api and controller to the embedded store', () => {
+    Object.assign(process.env, ON, { AGENTPLANE_LAKE_PREFIX: 'of another bucket' });
+    for (const environment of [apiEnvironment, controllerEnvironment])
+      expect(environment(STORE, '/kubeconfig')).toMatchObject({ ...ON, ...EMBEDDED });
+  });
+
+  it('takes a store of one’s own whole', () => {
+    const own = { AGENTPLANE_ATTACHMENT_BUCKET: 'own', AGENTPLANE_LAKE_PREFIX: 'days' };
+    Object.assign(process.env, ON, own);
+    for (const environment of [apiEnvironment, controllerEnvironment]) {
+      const found = environment(STORE, '/kubeconfig');
+      expect(found).toMatchObject({ ...ON, ...own });
+      expect(found).not.toHaveProperty('AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY');
+    }
+  });
+});

@@ -6,6 +6,7 @@ import {
   ATTACHMENT_PREFIX,
   type CertificateFiles,
   type DataPaths,
+  LAKE_PREFIX,
   type PlatformCredentials,
   type StoreCredentials,
 } from '#lib/data-folder';
@@ -61,15 +62,21 @@ const INHERITED = [
   ...PROXY_VARIABLES,
 ];
 
-const ATTACHMENT_VARIABLES = [
+/** The platform's own store, and the folder of the lake in it. */
+const STORE_VARIABLES = [
   'AGENTPLANE_ATTACHMENT_BUCKET',
-  'AGENTPLANE_ATTACHMENT_PREFIX',
   'AGENTPLANE_ATTACHMENT_ENDPOINT',
   'AGENTPLANE_ATTACHMENT_REGION',
   'AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID',
   'AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY',
-  'AGENTPLANE_ATTACHMENT_URL_KEY',
+  'AGENTPLANE_LAKE_PREFIX',
 ];
+
+/** Variables of attachments in that store. */
+const ATTACHMENT_VARIABLES = ['AGENTPLANE_ATTACHMENT_PREFIX', 'AGENTPLANE_ATTACHMENT_URL_KEY'];
+
+/** Variables of sealing, for the api, which reads sealed days, and for the controller, whose workers seal them. */
+const LAKE_VARIABLES = ['AGENTPLANE_LAKE', 'AGENTPLANE_LAKE_QUIET_HOURS', 'AGENTPLANE_LAKE_ERASE_HOURS'];
 
 /** Variables for the api, which refuses addresses, and for the controller, which calls them. */
 const WEBHOOK_VARIABLES = ['AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES'];
@@ -122,7 +129,7 @@ export interface Surroundings {
   readonly kubeDatabaseUri: string | undefined;
   readonly kubeconfigPath: string;
   readonly store: StoreCredentials;
-  /** Keys with which the api stores attachments. */
+  /** Keys of the platform's own store: attachments and sealed days. */
   readonly attachmentKeys: Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>;
   readonly operatorKey: string;
   readonly apiUrl: string;
@@ -168,18 +175,32 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   };
 }
 
-/** Store of attachments: the embedded one, or that of the environment, whole or not at all. */
-function attachmentEnvironment({ store, attachmentKeys }: Surroundings): Environment {
-  const given = inheritedEnvironment(ATTACHMENT_VARIABLES);
+/** The platform's own store: the embedded one, or that of the environment, whole or not at all. */
+function storeEnvironment({ store, attachmentKeys }: Surroundings): Environment {
+  const given = inheritedEnvironment(STORE_VARIABLES);
   if (given['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined) return given;
   return {
     AGENTPLANE_ATTACHMENT_BUCKET: ATTACHMENT_BUCKET,
-    AGENTPLANE_ATTACHMENT_PREFIX: ATTACHMENT_PREFIX,
     AGENTPLANE_ATTACHMENT_ENDPOINT: store.endpoint,
     AGENTPLANE_ATTACHMENT_REGION: store.region,
     AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID: attachmentKeys.accessKeyId,
     AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY: attachmentKeys.secretAccessKey,
+    AGENTPLANE_LAKE_PREFIX: LAKE_PREFIX,
   };
+}
+
+function attachmentEnvironment(): Environment {
+  const isGiven = inheritedEnvironment(STORE_VARIABLES)['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined;
+  return isGiven
+    ? inheritedEnvironment(ATTACHMENT_VARIABLES)
+    : { AGENTPLANE_ATTACHMENT_PREFIX: ATTACHMENT_PREFIX };
+}
+
+/** The controller gets the keys of the store for the workers that seal days, and only where there are any. */
+function lakeEnvironment(from: Surroundings): Environment {
+  const given = inheritedEnvironment(LAKE_VARIABLES);
+  const { AGENTPLANE_LAKE: lake = 'off' } = given;
+  return lake === 'off' ? given : { ...storeEnvironment(from), ...given };
 }
 
 function tlsEnvironment({ tls }: Surroundings): Environment {
@@ -220,7 +241,9 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     // browsers and curl find every name below it on this machine
     AGENTPLANE_ROUTE_DOMAINS: 'agents.localhost',
     ...inheritedEnvironment(['AGENTPLANE_ROUTE_DOMAINS']),
-    ...attachmentEnvironment(from),
+    ...storeEnvironment(from),
+    ...attachmentEnvironment(),
+    ...inheritedEnvironment(LAKE_VARIABLES),
     ...tlsEnvironment(from),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
@@ -260,6 +283,7 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     ]),
     AGENTPLANE_EXPORT_ALL_RUNS: String(mostExportRuns()),
     ...inheritedEnvironment([...EXPORT_VARIABLES, ...WEBHOOK_VARIABLES]),
+    ...lakeEnvironment(from),
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };
 }

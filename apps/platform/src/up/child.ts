@@ -1,11 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { readJson, writeJson } from '#lib/data-folder';
 import type { HeldSockets } from '#lib/held-sockets';
-import { type Begin, ON_COMMAND } from '#lib/lifecycle';
+import { type Begin, ON_COMMAND, type Stoppable } from '#lib/lifecycle';
 import { endProcess, findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
 import { type Logger, metrics, type Program } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
+import { errorText } from '#lib/errors';
 
 /** No more than this is looked at, from the end. */
 const TAIL_BYTES = 65_536;
@@ -99,11 +111,9 @@ type Records = Readonly<Record<string, ProcessIdentity>>;
 
 /** The programs that were started, by name, so that a start after a crash finds those that are still there. */
 export class ProcessRecords {
-  readonly #path: string;
   #records: Records;
 
-  constructor(path: string) {
-    this.#path = path;
+  constructor(private readonly path: string) {
     this.#records = readJson<Records>(path) ?? {};
   }
 
@@ -111,7 +121,7 @@ export class ProcessRecords {
     const others = Object.entries(this.#records).filter(([one]) => one !== name);
     this.#records = Object.fromEntries(identity ? [...others, [name, identity]] : others);
     try {
-      writeJson(this.#path, this.#records);
+      writeJson(this.path, this.#records);
     } catch {
       // a full disk must not end the supervisor: the next change writes them all, and until then only a crash misses them
     }
@@ -164,7 +174,6 @@ export class Child {
   readonly name: string;
   /** Environment for the next start of its process. */
   environment: Readonly<Record<string, string>>;
-  readonly #options: ChildOptions;
   #identity: ProcessIdentity | undefined;
   #isStopping = false;
   readonly #backoff: Backoff;
@@ -176,10 +185,9 @@ export class Child {
   #logStart: number | undefined;
   #given: ((error: Error) => void)[] = [];
 
-  constructor(options: ChildOptions) {
+  constructor(private readonly options: ChildOptions) {
     this.name = options.name;
     this.environment = options.environment;
-    this.#options = options;
     this.#backoff = new Backoff(options.clock, PAUSES);
   }
 
@@ -205,12 +213,12 @@ export class Child {
   }
 
   #spawn(words: readonly string[]): ChildProcess {
-    const { clock, log } = this.#options;
-    const request = { ...this.#options, environment: this.environment, arguments: words };
+    const { clock, log } = this.options;
+    const request = { ...this.options, environment: this.environment, arguments: words };
     const { child, identity, logStart } = spawnProgram(request);
     this.#logStart ??= logStart;
     this.#identity = identity;
-    this.#options.onProcess(identity);
+    this.options.onProcess(identity);
     const startedMs = clock.monotonicMs();
     child.on('message', (message) => {
       for (const listener of this.#messages) listener(message);
@@ -230,9 +238,9 @@ export class Child {
         this.#messages = this.#messages.filter((one) => one !== listener);
         resolve(parsed);
       };
-      const cancel = this.#options.clock.after(timeoutMs, () =>
+      const cancel = this.options.clock.after(timeoutMs, () =>
         reject(
-          new Error(`${this.name} did not start within ${timeoutMs / 1000} s; see ${this.#options.logFile}`),
+          new Error(`${this.name} did not start within ${timeoutMs / 1000} s; see ${this.options.logFile}`),
         ),
       );
       this.#messages.push(listener);
@@ -251,16 +259,16 @@ export class Child {
     this.#cancelRestart();
     if (this.#identity)
       await endProcess(this.#identity, {
-        clock: this.#options.clock,
-        graceMs: this.#options.stopMs,
+        clock: this.options.clock,
+        graceMs: this.options.stopMs,
         group: true,
       });
-    this.#options.onProcess(undefined);
+    this.options.onProcess(undefined);
   }
 
   #ended(code: number | null, signal: NodeJS.Signals | null, ranMs: number): void {
     if (this.#isStopping) return;
-    const { log, clock, onProcess } = this.#options;
+    const { log, clock, onProcess } = this.options;
     onProcess(undefined);
     // asked to end by a signal, it ended in order, which is no failure: the sender wants it back
     if (ranMs > STEADY_MS || code === 0) {
@@ -279,9 +287,65 @@ export class Child {
 
   /** It is still restarted; only callers that wait for it learn of this. */
   #giveUp(code: number | null, signal: NodeJS.Signals | null): void {
-    const { logFile } = this.#options;
+    const { logFile } = this.options;
     const why = lastErrorIn(logFile, this.#logStart ?? 0) ?? `it ended with ${signal ?? `exit code ${code}`}`;
     const error = new Error(`starting ${this.name} failed: ${why}`);
     for (const reject of this.#given.splice(0)) reject(error);
+  }
+}
+
+/** A log file and the one before it: so the logs of one program take at most twice this. */
+const MAX_BYTES = 16 * 1024 ** 2;
+const LOOK_EVERY_MS = 60_000;
+/** The audit log sees to its own files. */
+const ROTATED = /^(?!audit-).*\.log$/;
+
+/**
+ * Limits the growth of the logs of the platform's programs. The programs hold their files open for appending,
+ * so a long one is copied to `NAME.log.1` and truncated: the next write begins at its start. Lines written
+ * between the two are lost.
+ */
+export class LogRotation implements Stoppable {
+  readonly name = 'log rotation';
+  #cancel: () => void = () => undefined;
+
+  constructor(
+    private readonly folder: string,
+    private readonly clock: Clock,
+    private readonly log: Logger,
+  ) {}
+
+  start(): void {
+    this.#look();
+    this.#cancel = this.clock.after(LOOK_EVERY_MS, () => this.start());
+  }
+
+  stop(): Promise<void> {
+    this.#cancel();
+    return Promise.resolve();
+  }
+
+  #look(): void {
+    for (const name of readdirSync(this.folder).filter((one) => ROTATED.test(one))) {
+      const path = join(this.folder, name);
+      try {
+        if (statSync(path).size > MAX_BYTES) this.#rotate(path);
+      } catch (error) {
+        this.log.warn({ path, problem: errorText(error) }, 'rotating a log failed');
+      }
+    }
+  }
+
+  #rotate(path: string): void {
+    const former = `${path}.1`;
+    try {
+      copyFileSync(path, former);
+    } catch (error) {
+      // on a full disk free space is worth more than old lines
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      rmSync(former, { force: true });
+    }
+    truncateSync(path);
+    this.log.info({ path }, 'log rotated');
   }
 }

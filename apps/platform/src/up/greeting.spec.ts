@@ -29,6 +29,7 @@ describe('renderGreeting', () => {
     const text = renderGreeting(CREDENTIALS, PLACES);
     expect(text).toContain('kubectl apply -f examples/deployment.yaml');
     expect(text).toMatch(/npx agentplane dashboard$/m);
+    expect(text).toContain('console     http://127.0.0.1:8470/console');
     expect(text.trimEnd().split('\n').length).toBeLessThan(15);
     expect(text.trimEnd().split('\n').at(-1)).toBe('Ready in 4.3 s. Ctrl-C stops everything.');
     expect(text).not.toContain('secret');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder, waitFor } from '#lib/testing';
-import { LogRotation } from './log-rotation.js';
+import { LogRotation } from './child.js';
 
 const MIB = 1024 ** 2;
 

@@ -18,7 +18,7 @@ import { urlHost } from '#lib/url';
 import { type DataFolder, newOperatorKey } from '../data-folder/data-folder.js';
 import { choosePorts, holdPorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
 import { type FirstKey, type OlderKey, PLATFORM_ROLES } from '../preparation/preparation-tasks.js';
-import { Child, observeProgram, ProcessRecords } from './child.js';
+import { Child, LogRotation, observeProgram, ProcessRecords } from './child.js';
 import {
   apiEnvironment,
   controllerEnvironment,
@@ -31,7 +31,6 @@ import {
   type TlsListening,
   tlsUrl,
 } from './child-environment.js';
-import { LogRotation } from './log-rotation.js';
 import { Preparation, type Progress } from './preparation.js';
 import type { UpOptions } from './up-options.js';
 
@@ -81,13 +80,11 @@ function isReadyMessage(message: unknown): true | undefined {
  * ends can still send its traces.
  */
 export class Platform {
-  readonly #parts: PlatformParts;
   readonly #records: ProcessRecords;
   #olderKeys: readonly OlderKey[] = [];
   #troubles: readonly string[] = [];
 
-  constructor(parts: PlatformParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: PlatformParts) {
     this.#records = new ProcessRecords(parts.folder.paths.children);
   }
 
@@ -103,7 +100,7 @@ export class Platform {
 
   /** Starts everything; answers what its user needs. */
   async start(): Promise<PlatformCredentials> {
-    const { folder, options, clock, log, progress, context } = this.#parts;
+    const { folder, options, clock, log, progress, context } = this.parts;
     const { paths } = folder;
     const known = readCredentials(paths.credentials);
     if (options.kubeconfigPath !== undefined) {
@@ -172,7 +169,7 @@ export class Platform {
   }
 
   #logRotation(): LogRotation {
-    const { folder, clock, log } = this.#parts;
+    const { folder, clock, log } = this.parts;
     const rotation = new LogRotation(folder.paths.logs, clock, log);
     rotation.start();
     return rotation;
@@ -180,17 +177,17 @@ export class Platform {
 
   /** The supervisor's own; it has no work that would make spans. */
   async #serveMetrics(port: number): Promise<void> {
-    const { context, log } = this.#parts;
+    const { context, log } = this.parts;
     const settings = { metrics: { host: '127.0.0.1', port }, tracing: undefined };
     context.own(await startTelemetry({ program: 'supervisor', log, settings }));
   }
 
   /** Owned from before it runs: an interrupted start must not leave a server behind. */
   async #startPostgres(ports: Ports): Promise<EmbeddedPostgres> {
-    const { folder, clock, log, context, options } = this.#parts;
+    const { folder, clock, log, context, options } = this.parts;
     const { root, ports: path } = folder.paths;
     const { upgrade } = folder;
-    if (upgrade) this.#parts.progress.say('keeping a copy of the databases');
+    if (upgrade) this.parts.progress.say('keeping a copy of the databases');
     upgrade?.copyFiles();
     const { kube, ...always } = PLATFORM_ROLES;
     const request = {
@@ -229,7 +226,7 @@ export class Platform {
     controller: Child;
   }): Promise<PlatformCredentials> {
     const { surroundings, preparation, api, controller } = started;
-    const { folder, installation, progress, log } = this.#parts;
+    const { folder, installation, progress, log } = this.parts;
     const { kubeconfigPath, store } = surroundings;
     progress.say('applying the kinds of the platform');
     const tenantId = await preparation.run('cluster', {
@@ -275,13 +272,13 @@ export class Platform {
   }
 
   #kubeconfigOf(account: string): string {
-    return join(this.#parts.folder.paths.kube, `${account}.kubeconfig`);
+    return join(this.parts.folder.paths.kube, `${account}.kubeconfig`);
   }
 
   /** One that has what every program has; its own settings come before its start. */
   #child(name: Program, sockets: HeldSockets): Child {
     const observe = observeProgram(name);
-    const { folder, installation, clock, log } = this.#parts;
+    const { folder, installation, clock, log } = this.parts;
     return new Child({
       name,
       sockets,
@@ -300,7 +297,7 @@ export class Platform {
   }
 
   #preparation(): Preparation {
-    const { folder, installation, clock } = this.#parts;
+    const { folder, installation, clock } = this.parts;
     return new Preparation({
       program: join(installation, 'dist', 'apps', 'platform', 'src', 'preparation', 'main.js'),
       environment: programEnvironment(),
@@ -313,7 +310,7 @@ export class Platform {
 
   /** Address and certificate for other machines; makes the platform's own certificate. */
   async #tls(preparation: Preparation, { tls: port }: Ports): Promise<TlsListening | undefined> {
-    const { options, folder } = this.#parts;
+    const { options, folder } = this.parts;
     if (!options.tls || port === undefined) return undefined;
     const { host } = options;
     if (options.tls.kind === 'files') return { host, port, files: options.tls.files };
@@ -331,7 +328,7 @@ export class Platform {
     ports: Ports,
     known: PlatformCredentials | undefined,
   ): Promise<Surroundings> {
-    const { options, folder, installation } = this.#parts;
+    const { options, folder, installation } = this.parts;
     const { paths } = folder;
     const [uris, storeKeys] = await Promise.all([
       preparation.run('databases', {

@@ -12,26 +12,23 @@ import { type ProgramRequest, spawnProgram } from './child.js';
 
 /** Says what is being waited for. On a terminal one line that is written over, otherwise nothing: the log has it. */
 export class Progress {
-  readonly #out: NodeJS.WriteStream;
   #width = 0;
 
-  constructor(out: NodeJS.WriteStream) {
-    this.#out = out;
-  }
+  constructor(private readonly out: NodeJS.WriteStream) {}
 
   /**
    *
    * @param onNewLine leaves the present text of the line
    */
   say(text: string, onNewLine = false): void {
-    if (!this.#out.isTTY) return;
+    if (!this.out.isTTY) return;
     const line = `  ${text} …`;
-    this.#out.write(`${onNewLine ? '\n' : '\r'}${line.padEnd(this.#width)}`);
+    this.out.write(`${onNewLine ? '\n' : '\r'}${line.padEnd(this.#width)}`);
     this.#width = line.length;
   }
 
   done(): void {
-    if (this.#out.isTTY && this.#width > 0) this.#out.write(`\r${' '.repeat(this.#width)}\r`);
+    if (this.out.isTTY && this.#width > 0) this.out.write(`\r${' '.repeat(this.#width)}\r`);
     this.#width = 0;
   }
 }
@@ -56,15 +53,13 @@ const GRACE_MS = 5_000;
  */
 export class Preparation {
   readonly name = 'preparation';
-  readonly #options: PreparationOptions;
   readonly #child: ChildProcess;
   readonly #identity: ProcessIdentity | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #calls = 0;
   #end: Error | undefined;
 
-  constructor(options: PreparationOptions) {
-    this.#options = options;
+  constructor(private readonly options: PreparationOptions) {
     const { child, identity } = spawnProgram(options);
     this.#child = child;
     this.#identity = identity;
@@ -89,8 +84,8 @@ export class Preparation {
 
   async stop(): Promise<void> {
     if (this.#identity)
-      await endProcess(this.#identity, { clock: this.#options.clock, graceMs: GRACE_MS, group: true });
-    this.#options.onProcess(undefined);
+      await endProcess(this.#identity, { clock: this.options.clock, graceMs: GRACE_MS, group: true });
+    this.options.onProcess(undefined);
   }
 
   #replied({ call, answer, failure }: TaskReply): void {
@@ -101,7 +96,7 @@ export class Preparation {
   }
 
   #ended(why: string): void {
-    this.#end = new Error(`preparing the platform failed: ${why}; see ${this.#options.logFile}`);
+    this.#end = new Error(`preparing the platform failed: ${why}; see ${this.options.logFile}`);
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#waiting.clear();
   }

@@ -61,6 +61,7 @@ export function renderGreeting(
   const data = near(dataFolder) === '.agentplane' ? '' : ` --data ${shellWord(dataFolder)}`;
   return [
     '',
+    `  console     ${credentials.restUrl}/console`,
     `  REST        ${credentials.restUrl}`,
     ...(tls
       ? [`  for others  ${tls.url}`, `  certificate ${tls.certificate}`, `  SHA-256     ${tls.fingerprint}`]

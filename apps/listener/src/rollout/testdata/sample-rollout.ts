@@ -7,7 +7,7 @@ import {
   POD_SUPPORTED,
   PROCESS_RUNTIME,
 } from '#lib/resources';
-import type { PodAnswer } from '../../place/place.js';
+import type { PodAnswer } from '../../place/ask-pod.js';
 import { planRollout } from '../plan.js';
 import { DEFAULT_PATIENCE, type RevisionWorld, type RolloutWorld } from '../world.js';
 

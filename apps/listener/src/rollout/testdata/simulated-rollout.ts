@@ -12,8 +12,9 @@ import {
   type Service,
 } from '#lib/resources';
 import { FakeClock } from '#lib/testing';
-import { type Hub, LISTENER_CONDITIONS } from '../../hub/hub.js';
-import type { Place } from '../../place/place.js';
+import { LISTENER_CONDITIONS } from '../../hub/hub.js';
+import type { Hub } from '../../hub/hub-cluster.js';
+import type { Place } from '../../place/place-cluster.js';
 import { RolloutReconciler } from '../rollout-reconciler.js';
 import { DEFAULT_PATIENCE } from '../world.js';
 

@@ -13,16 +13,14 @@ type ListedObject = ObjectName & { readonly size: number };
 
 /** Objects of a store as entries, in portions. */
 export class ObjectItems {
-  readonly #objects: StoredObjects;
-  readonly #listed: AsyncIterator<ListedObject>;
   #next: ListedObject | undefined;
   #buckets: readonly string[] | undefined;
   #last: ObjectName | undefined;
 
-  private constructor(objects: StoredObjects, listed: AsyncIterator<ListedObject>) {
-    this.#objects = objects;
-    this.#listed = listed;
-  }
+  private constructor(
+    private readonly objects: StoredObjects,
+    private readonly listed: AsyncIterator<ListedObject>,
+  ) {}
 
   /**
    * @param folder of the store, which may be served meanwhile
@@ -62,7 +60,7 @@ export class ObjectItems {
     let given = 0;
     while (this.#next && given < bytes) {
       const name: ObjectName = { bucket: this.#next.bucket, key: this.#next.key };
-      const found = await this.#objects.open(name);
+      const found = await this.objects.open(name);
       if (found) {
         try {
           yield itemOf(name, found);
@@ -77,7 +75,7 @@ export class ObjectItems {
   }
 
   async #step(): Promise<void> {
-    const { done, value } = await this.#listed.next();
+    const { done, value } = await this.listed.next();
     this.#next = done ? undefined : value;
   }
 }

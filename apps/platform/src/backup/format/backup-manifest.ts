@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { readJson, writeJson } from '#lib/data-folder';
 import { isNewer } from '../../data-folder/data-folder.js';
-import type { PartRecord } from '../part/write-part.js';
-import { BackupKey, type KeyRecord } from '../part/seal.js';
+import { BackupKey, type KeyRecord, type PartRecord } from '../part/part-file.js';
 
 /** Version of the layout that this program writes. */
 const FORMAT = 1;

@@ -6,7 +6,7 @@ import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { noBody, type TarEntry, type TarItem } from '#lib/tar';
 import { newHead, openBackup, writeManifest } from '../format/backup-manifest.js';
-import { writePart } from '../part/write-part.js';
+import { writePart } from '../part/part-file.js';
 import { verifyBackup } from '../backup-commands.js';
 import { restoreBackup } from './restore-backup.js';
 

@@ -22,10 +22,9 @@ import {
 } from '../../data-folder/data-folder.js';
 import { dropTakenPorts } from '../../data-folder/ports.js';
 import { restoreObjects } from '../content/object-items.js';
-import { kindOfPart, onlyOf } from '../content/part-entries.js';
+import { kindOfPart, onlyOf } from '../content/platform-items.js';
 import { type BackupManifest, type OpenBackup, thisMachine } from '../format/backup-manifest.js';
-import { readPart } from '../part/read-part.js';
-import type { PartRecord } from '../part/write-part.js';
+import { type PartRecord, readPart } from '../part/part-file.js';
 import type { BackupWatch } from '../take/terminal-watch.js';
 
 /**

@@ -4,9 +4,8 @@ import { type DataPaths, INSTALLATION, takeLock } from '#lib/data-folder';
 import { installedMajor, withBaseBackup } from '#lib/embedded-postgres';
 import type { Clock } from '#lib/time';
 import { readTar, type TarItem } from '#lib/tar';
-import { auditItems, fileItems, imageItems, sumOfFiles } from '../content/platform-items.js';
+import { auditItems, fileItems, imageItems, onlyOf, sumOfFiles } from '../content/platform-items.js';
 import { ObjectItems, sumOfObjects } from '../content/object-items.js';
-import { onlyOf } from '../content/part-entries.js';
 import {
   type BackupHead,
   type BackupManifest,
@@ -18,9 +17,7 @@ import {
   writeManifest,
   writeProgress,
 } from '../format/backup-manifest.js';
-import { type PartRecord, writePart } from '../part/write-part.js';
-import { isWhole } from '../part/read-part.js';
-import { BackupKey } from '../part/seal.js';
+import { BackupKey, isWhole, type PartRecord, writePart } from '../part/part-file.js';
 import type { BackupWatch } from './terminal-watch.js';
 import type { BackupSource } from './open-source.js';
 

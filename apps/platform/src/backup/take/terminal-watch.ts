@@ -27,25 +27,23 @@ export function renderBytes(bytes: number): string {
  * each stage when it is done.
  */
 export class TerminalWatch implements BackupWatch {
-  readonly #out: NodeJS.WriteStream;
-  readonly #clock: Clock;
   #stage:
     { readonly name: string; readonly expected: number | undefined; readonly startedMs: number } | undefined;
   #done = 0;
   #drawnMs = 0;
   #width = 0;
 
-  constructor(out: NodeJS.WriteStream, clock: Clock) {
-    this.#out = out;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly out: NodeJS.WriteStream,
+    private readonly clock: Clock,
+  ) {}
 
   stage(given: string, expected: number | undefined): void {
     const name = visibleText(given);
     if (this.#stage?.name === name) this.#stage = { ...this.#stage, expected };
     else {
       this.end();
-      this.#stage = { name, expected, startedMs: this.#clock.monotonicMs() };
+      this.#stage = { name, expected, startedMs: this.clock.monotonicMs() };
       this.#done = 0;
     }
     this.#draw();
@@ -53,12 +51,12 @@ export class TerminalWatch implements BackupWatch {
 
   bytes(done: number): void {
     this.#done = done;
-    if (this.#clock.monotonicMs() - this.#drawnMs >= REDRAW_MS) this.#draw();
+    if (this.clock.monotonicMs() - this.#drawnMs >= REDRAW_MS) this.#draw();
   }
 
   note(text: string): void {
     this.#clear();
-    this.#out.write(`Note: ${visibleText(text)}\n`);
+    this.out.write(`Note: ${visibleText(text)}\n`);
     this.#draw();
   }
 
@@ -66,24 +64,24 @@ export class TerminalWatch implements BackupWatch {
   end(): void {
     if (!this.#stage) return;
     const { name, startedMs } = this.#stage;
-    const seconds = (this.#clock.monotonicMs() - startedMs) / 1000;
+    const seconds = (this.clock.monotonicMs() - startedMs) / 1000;
     this.#clear();
     const bytes = this.#done > 0 ? `${renderBytes(this.#done)} in ` : '';
-    this.#out.write(`${name}: ${bytes}${seconds.toFixed(1)} s\n`);
+    this.out.write(`${name}: ${bytes}${seconds.toFixed(1)} s\n`);
     this.#stage = undefined;
   }
 
   #draw(): void {
-    if (!this.#stage || !this.#out.isTTY) return;
-    this.#drawnMs = this.#clock.monotonicMs();
+    if (!this.#stage || !this.out.isTTY) return;
+    this.#drawnMs = this.clock.monotonicMs();
     const line = `  ${this.#line()}`;
-    this.#out.write(`\r${line.padEnd(this.#width)}`);
+    this.out.write(`\r${line.padEnd(this.#width)}`);
     this.#width = line.length;
   }
 
   #line(): string {
     const { name = '', expected, startedMs = 0 } = this.#stage ?? {};
-    const rate = this.#done / Math.max(0.001, (this.#clock.monotonicMs() - startedMs) / 1000);
+    const rate = this.#done / Math.max(0.001, (this.clock.monotonicMs() - startedMs) / 1000);
     const so = `${name}: ${renderBytes(this.#done)}`;
     if (expected === undefined || rate < 1) return `${so} …`;
     const left = Math.max(0, Math.round((expected - this.#done) / rate));
@@ -91,7 +89,7 @@ export class TerminalWatch implements BackupWatch {
   }
 
   #clear(): void {
-    if (this.#out.isTTY && this.#width > 0) this.#out.write(`\r${' '.repeat(this.#width)}\r`);
+    if (this.out.isTTY && this.#width > 0) this.out.write(`\r${' '.repeat(this.#width)}\r`);
     this.#width = 0;
   }
 }

@@ -62,10 +62,15 @@ describe('a move of the database of a deployment', () => {
     }
   }
 
-  async function filled(...statements: readonly string[]): Promise<string> {
-    const uri = await database();
+  /** Template of the databases of sources. */
+  async function fill(uri: string): Promise<void> {
     await bringUpSchema(uri);
-    for (const statement of [FILL, ...statements]) await ask(uri, statement);
+    await ask(uri, FILL);
+  }
+
+  async function filled(...statements: readonly string[]): Promise<string> {
+    const { uri } = await postgres.freshDatabase(fill);
+    for (const statement of statements) await ask(uri, statement);
     return uri;
   }
 

@@ -15,31 +15,28 @@ interface ObjectHashes {
 
 /** Hashes the bytes of an object as stores do: each part for itself, and then the parts. */
 export class PartHashes {
-  readonly #partBytes: number;
   readonly #whole = createHash('sha256');
   readonly #parts: Buffer[] = [];
   #part: Hash = createHash('md5');
   #filled = 0;
   #bytes = 0;
 
-  constructor(partBytes: number) {
-    this.#partBytes = partBytes;
-  }
+  constructor(private readonly partBytes: number) {}
 
   add(chunk: Buffer): void {
     this.#whole.update(chunk);
     this.#bytes += chunk.length;
     for (let at = 0; at < chunk.length;) {
-      const piece = chunk.subarray(at, at + this.#partBytes - this.#filled);
+      const piece = chunk.subarray(at, at + this.partBytes - this.#filled);
       this.#part.update(piece);
       at += piece.length;
       this.#filled += piece.length;
-      if (this.#filled === this.#partBytes) this.#endPart();
+      if (this.#filled === this.partBytes) this.#endPart();
     }
   }
 
   finish(): ObjectHashes {
-    const isOnePart = this.#bytes <= this.#partBytes;
+    const isOnePart = this.#bytes <= this.partBytes;
     if (this.#filled > 0 || this.#parts.length === 0) this.#endPart();
     const etag = isOnePart
       ? (this.#parts[0] ?? Buffer.alloc(0)).toString('hex')

@@ -4,7 +4,7 @@ import {
   decideCopies,
   type WorkspaceContent,
   type WorkspaceCopies,
-} from './decide-copies.js';
+} from './copy-resources.js';
 
 const FROM = 'c0000000-0000-4000-8000-000000000000';
 const TARGET: CopyTarget = { name: 'moved', from: FROM, imagePrefix: undefined };
