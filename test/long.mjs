@@ -1,11 +1,12 @@
 // npm run test:long [-- JEST ARGUMENTS]: tests that take longer than every change can wait, or that measure time or memory
-// (`*.long.ts`), and the spec files that have some beside others (`itLong`). docs/long-tests.md keeps the last result.
+// (`*.long.ts`), and the spec files that have some beside others (`itLong`, `API_SERVERS`). docs/long-tests.md keeps the
+// last result.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { openRunFolder, removeRun } from '../scripts/tests/run-folder.mjs';
 
-const MARK = /\bitLong\b/;
+const MARK = /\b(itLong|API_SERVERS)\b/;
 const marked = ['apps', 'libs', 'test']
   .flatMap((root) => readdirSync(root, { recursive: true }).map((name) => join(root, name)))
   .filter((path) => /\.spec\.tsx?$/.test(path) && MARK.test(readFileSync(path, 'utf8')));

@@ -10,6 +10,7 @@ const all = [
   'cold-start',
   'dashboard',
   'export',
+  'lake',
   'agent-server',
   'agent-memory',
   'run-logs',

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { NearestItems } from '../../dist/apps/agent-server/src/memory/nearest-items.js';
+import { NearestItems } from '../../dist/apps/agent-server/src/memory/item-store.js';
 import { Database } from '../../dist/apps/agent-server/src/store/database.js';
 import { WORKER } from '../../dist/apps/agent-server/src/store/worker-scope.js';
 import { countOf, readArguments, refuse } from './read-arguments.mjs';

@@ -29,6 +29,7 @@ export async function start(checkout, dataFolder, environment = {}) {
     pid: child.pid,
     stop: () =>
       new Promise((ended) => {
+        if (child.exitCode !== null || child.signalCode !== null) return ended();
         child.removeAllListeners('exit');
         child.once('exit', ended);
         child.kill('SIGINT');

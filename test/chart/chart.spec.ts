@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, PLATFORM_VERSION } from '#lib/config';
-import { buildApiBindings, buildGitJob, buildListenerObjects, buildRemoteListener } from '#lib/manifests';
+import { buildProgramBindings, buildGitJob, buildListenerObjects, buildRemoteListener } from '#lib/manifests';
 import type { AgentRevision, Listener } from '#lib/resources';
 import { hasRealKubernetes, temporaryFolder, testApiServer, waitFor } from '#lib/testing';
 import { CONFIG as API } from '../../apps/api/src/config.js';
@@ -175,6 +175,39 @@ if (!binary) leaveOut('helm');
     expect(of(DATABASE)).toEqual([]);
   });
 
+  it('leads the api and the controller to the lake where it is enabled', () => {
+    const of = (values: object) =>
+      helm.render(values).flatMap(({ kind, metadata, spec }) => {
+        const [container] = spec?.template?.spec.containers ?? [];
+        const env = (container?.env ?? []).filter(({ name }) => /_LAKE|ATTACHMENT_(B|S)/.test(name));
+        const named = env.map(({ name, value, valueFrom }) => [
+          name.slice(11),
+          value ?? valueFrom?.secretKeyRef,
+        ]);
+        return env.length > 0 ? [[`${kind} ${metadata.name}`, Object.fromEntries(named) as object]] : [];
+      });
+    const lake = {
+      ATTACHMENT_BUCKET: 'b',
+      ATTACHMENT_SECRET_ACCESS_KEY: { name: 'store', key: 'secret-access-key' },
+      LAKE: 'on',
+      LAKE_PREFIX: 'lake',
+      LAKE_QUIET_HOURS: '0',
+      LAKE_ERASE_HOURS: '24',
+    };
+    const everything = VALUES['everything'] ?? {};
+    expect(of(everything)).toEqual([
+      ['Deployment agentplane-api', lake],
+      ['Deployment agentplane-controller', lake],
+    ]);
+    expect(of({ ...everything, lake: { enabled: true, sealing: false } })).toMatchObject([
+      ['Deployment agentplane-api', { LAKE: 'read' }],
+      ['Deployment agentplane-controller', { LAKE: 'read' }],
+    ]);
+    expect(of({ ...everything, lake: { enabled: false } })).toMatchObject([
+      ['Deployment agentplane-api', {}],
+    ]);
+  });
+
   it('installs a remote listener alone, with the rights and the settings of its manifest', () => {
     const objects = helm.render(VALUES['a remote listener'] ?? {});
     const kinds = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
@@ -301,6 +334,16 @@ if (!binary) leaveOut('helm');
       expect([kind, policy]).toEqual([kind, 'before-hook-creation,hook-succeeded']);
   });
 
+  it('has helm print the log of a hook that fails', () => {
+    const jobs = helm
+      .render(DATABASE)
+      .filter(({ kind, metadata }) => kind === 'Job' && metadata.name.includes('-setup-'));
+    expect(jobs.map(({ metadata }) => metadata.annotations?.['helm.sh/hook-output-log-policy'])).toEqual(
+      jobs.map(() => 'hook-failed'),
+    );
+    expect(jobs).toHaveLength(3);
+  });
+
   it('does not restart a Postgres to try when its version changes', () => {
     const postgres = helm.render(VALUES['a trial'] ?? {}).find(({ kind }) => kind === 'StatefulSet');
     const { version } = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
@@ -338,6 +381,8 @@ if (!binary) leaveOut('helm');
       'LimitRange',
       'NetworkPolicy',
       'ResourceQuota',
+      'Role',
+      'RoleBinding',
       'RoleBinding',
     ]);
     const namespace = objects.find(({ kind }) => kind === 'Namespace');
@@ -623,16 +668,21 @@ if (!binary) leaveOut('helm');
       }
 
       beforeAll(async () => {
-        const kinds = /^(ServiceAccount|ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
+        const kinds =
+          /^(ServiceAccount|(Cluster)?Role|(Cluster)?RoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
         const rights = helm
           .render(VALUES['everything'] ?? {})
           .filter(({ kind, metadata }) => kinds.test(kind) && !metadata.annotations?.['helm.sh/hook']);
         const workspace = [
           namespace('ws-a', 'agentplane'),
-          ...buildApiBindings('ws-a', 'plane'),
-          { ...secret('kept'), metadata: { name: 'kept', namespace: 'plane' } },
+          namespace('agentplane-builds', 'agentplane'),
+          ...buildProgramBindings('ws-a', 'plane'),
+          ...['plane', 'kube-system', 'ws-a', 'agentplane-builds'].map((place) => ({
+            ...secret('kept'),
+            metadata: { name: 'kept', namespace: place },
+          })),
         ];
-        const input = [...rights, ...workspace].map((object) => JSON.stringify(object)).join('\n---\n');
+        const input = [...workspace, ...rights].map((object) => JSON.stringify(object)).join('\n---\n');
         await kubectl.run(['apply', '--server-side', '-f', '-'], { input });
         await kubectl.run(['create', 'namespace', 'of-others']);
         // a new policy holds once the API server has seen it
@@ -656,7 +706,7 @@ if (!binary) leaveOut('helm');
         ['api', 'plane', secret('s'), /cannot create resource "secrets"/],
         ['api', 'ws-a', secret('s', tokens), /make no Secret with a token/],
         ['controller', 'ws-a', secret('s', tokens), /make no Secret with a token/],
-        ['controller', 'kube-system', secret('s'), /change nothing outside of the namespaces/],
+        ['controller', 'kube-system', secret('s'), /cannot create resource "secrets"/],
         ['controller', 'of-others', deployment, /change nothing outside of the namespaces/],
         ['controller', 'kube-system', binding, /change nothing outside of the namespaces/],
         ['controller', '', namespace('mine', 'someone'), /change no namespace but those/],
@@ -665,6 +715,28 @@ if (!binary) leaveOut('helm');
           code: 1,
           stderr: expect.stringMatching(words) as string,
         });
+      });
+
+      it('shows the controller Secrets of workspaces, builds and the release alone', async () => {
+        const get = (place: string): Promise<Answer> =>
+          kubectl.try([as('controller'), '-n', place, 'get', 'secret', 'kept', '-o', 'name']);
+        const list = ['list', 'watch'].map((verb) =>
+          kubectl.try([as('controller'), '-n', 'ws-a', 'auth', 'can-i', verb, 'secrets']),
+        );
+        for (const place of ['ws-a', 'plane', 'agentplane-builds'])
+          expect([place, (await get(place)).stdout]).toEqual([place, 'secret/kept\n']);
+        for (const place of ['kube-system', 'of-others', 'default'])
+          expect((await get(place)).stderr).toMatch(/cannot get resource "secrets"/);
+        for (const { stdout } of await Promise.all(list)) expect(stdout).toBe('no\n');
+      });
+
+      it('lets the controller bind no other role, and keeps its right while a namespace ends', async () => {
+        const other = { ...binding, roleRef: { ...binding.roleRef, name: 'cluster-admin' } };
+        expect((await create('controller', 'ws-a', other)).stderr).toMatch(/attempting to grant RBAC/);
+        const own = ['-n', 'ws-a', 'delete', 'rolebinding', 'agentplane-controller-secrets', '--wait=false'];
+        await kubectl.run(own);
+        const read = [as('controller'), '-n', 'ws-a', 'get', 'secret', 'kept', '-o', 'name'];
+        expect((await kubectl.try(read)).stdout).toBe('secret/kept\n');
       });
 
       it('keeps namespaces and NetworkPolicies of others from being deleted, and Secrets from being read', async () => {

@@ -23,4 +23,13 @@ if (!binary) leaveOut('helm');
       expect(hasty).toEqual([]);
     },
   );
+
+  it('starts a listener again that has hung for half a minute', () => {
+    const [listener] = helm
+      .render(VALUES['a remote listener'] ?? {})
+      .filter(({ kind }) => kind === 'Deployment');
+    const { periodSeconds = 0, failureThreshold = 0 } =
+      listener?.spec?.template?.spec.containers[0]?.livenessProbe ?? {};
+    expect(periodSeconds * failureThreshold).toBe(30);
+  });
 });

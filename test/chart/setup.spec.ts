@@ -141,6 +141,18 @@ if (!binary) leaveOut('helm');
     expect(await kinds()).toBe(before);
   });
 
+  it('says in an event of its Job why a hook failed', async () => {
+    const pod = podOf('Job', 'setup-schema');
+    const absent = databaseUri.replace(/[^/]*$/, 'absent');
+    const { ended } = await start(pod, { AGENTPLANE_DATABASE_URI: absent });
+    expect(await ended).toEqual([1, null]);
+    const described = await kubectl.run(['-n', 'plane', 'describe', 'job', 'agentplane-setup-schema']);
+    expect(described).toMatch(
+      /Warning +SetupFailed .* the step schema failed: .*database "absent" does not exist/,
+    );
+    expect(described).not.toContain(absent);
+  });
+
   it('has programs that are ready with the rights and variables of the chart', async () => {
     const port = await freePort();
     restUrl = `http://127.0.0.1:${port}`;

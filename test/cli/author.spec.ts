@@ -11,10 +11,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
-import { waitFor } from '#lib/testing';
+import { itLong, waitFor } from '#lib/testing';
 import { descendants, listProcesses } from '../support/process-tree.js';
 import { repository } from '../support/platform.js';
-import { agentplane } from './agentplane.js';
+import { agentplane, agentplaneProcess } from './agentplane.js';
 import { Dev, edit, sayTo } from './dev-program.js';
 
 /** Processes that name the folder, with everything below the given ones. */
@@ -100,6 +100,13 @@ describe("an author's loop", () => {
     const [command = ''] = /curl .*/.exec(dev.output) ?? [];
     expect(execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' })).toContain('You said: hello');
     expect(readFileSync(join(folder, '.agentplane', '.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it('describes its graph by the types of its sources', async () => {
+    await waitFor(
+      async () => (await client.assistants.getSchemas('agent')).input_schema?.definitions?.['BaseMessage'],
+      { what: 'the types of the graph' },
+    );
   });
 
   it('uses tools, and stops for approval', async () => {
@@ -248,7 +255,7 @@ describe("an author's loop", () => {
   });
 
   it('names who serves a folder already', async () => {
-    const second = await agentplane(['dev', folder]);
+    const second = await agentplaneProcess(['dev', folder]);
     expect(second).toMatchObject({
       code: 1,
       complaint: expect.stringMatching(`is served by process \\d+ at ${url};`),
@@ -263,29 +270,32 @@ describe("an author's loop", () => {
     });
   });
 
-  it('keeps threads over its end, and leaves nothing behind after SIGKILL, not even an agent in a loop', async () => {
-    dev = new Dev(folder, '--port', '0');
-    url = await dev.ready();
-    client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
-    expect(await say('again')).toBe('You said: again');
-    edit(join(folder, 'src', 'agent.ts'), 'const model =', 'for (;;) {}\nconst model =');
-    await waitFor(() => dev.output.includes('reloading'), {
-      what: 'the reload',
-      intervalMs: 20,
-    });
-    const all = descendants(dev.child.pid ?? 0);
-    expect(all.filter(isServer).length).toBeGreaterThan(0);
-    const [program] = all.filter(({ command }) => command.includes('apps/cli/src/main.js'));
-    process.kill(program?.pid ?? dev.child.pid ?? 0, 'SIGKILL');
-    await dev.ended;
-    await waitFor(
-      () => {
-        const alive = new Set(listProcesses().map(({ pid }) => pid));
-        return processesOf(folder).length === 0 && all.every(({ pid }) => !alive.has(pid));
-      },
-      { what: 'the end of every process' },
-    );
-  });
+  itLong(
+    'keeps threads over its end, and leaves nothing behind after SIGKILL, not even an agent in a loop',
+    async () => {
+      dev = new Dev(folder, '--port', '0');
+      url = await dev.ready();
+      client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
+      expect(await say('again')).toBe('You said: again');
+      edit(join(folder, 'src', 'agent.ts'), 'const model =', 'for (;;) {}\nconst model =');
+      await waitFor(() => dev.output.includes('reloading'), {
+        what: 'the reload',
+        intervalMs: 20,
+      });
+      const all = descendants(dev.child.pid ?? 0);
+      expect(all.filter(isServer).length).toBeGreaterThan(0);
+      const [program] = all.filter(({ command }) => command.includes('apps/cli/src/main.js'));
+      process.kill(program?.pid ?? dev.child.pid ?? 0, 'SIGKILL');
+      await dev.ended;
+      await waitFor(
+        () => {
+          const alive = new Set(listProcesses().map(({ pid }) => pid));
+          return processesOf(folder).length === 0 && all.every(({ pid }) => !alive.has(pid));
+        },
+        { what: 'the end of every process' },
+      );
+    },
+  );
 });
 
 function isServer({ command }: { readonly command: string }): boolean {

@@ -1,9 +1,18 @@
-import { cpSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { repository } from '../support/platform.js';
 import { sharedPlatform } from '../support/shared-platform.js';
 import { agentplane, type Ending } from './agentplane.js';
+
+/** A graph that answers by a structured response, without a text. */
+const FORMED = `
+import { Annotation, MessagesAnnotation, StateGraph } from '@langchain/langgraph';
+const State = Annotation.Root({ ...MessagesAnnotation.spec, structuredResponse: Annotation });
+export const graph = new StateGraph(State)
+  .addNode('answer', () => ({ structuredResponse: { city: 'Rome' } }))
+  .addEdge('__start__', 'answer').compile();
+`;
 
 /** A person who talks with agents whose models answer by rules. */
 describe('agentplane chat', () => {
@@ -16,6 +25,11 @@ describe('agentplane chat', () => {
 
   beforeAll(async () => {
     cpSync(join(repository, 'examples', 'new-agent'), join(folder, 'talker'), { recursive: true });
+    const settings = join(folder, 'talker', 'langgraph.json');
+    const given = JSON.parse(readFileSync(settings, 'utf8')) as { graphs: Record<string, string> };
+    given.graphs['formed'] = './formed.mjs:graph';
+    writeFileSync(settings, JSON.stringify(given));
+    writeFileSync(join(folder, 'talker', 'formed.mjs'), FORMED);
     await attempt('', 'image', 'add', 'talker', join(folder, 'talker'));
     const { code, complaint } = await attempt('', 'deploy', 'talker');
     if (code !== 0) throw new Error(complaint);
@@ -25,6 +39,11 @@ describe('agentplane chat', () => {
     const { code, output, complaint } = await chat('', 'talker', '--once', 'hello');
     expect([code, output]).toEqual([0, 'You said: hello\n']);
     expect(complaint).toMatch(/^[\d.]+ m?s .*agentplane traces show \S+; thread \S+\n$/);
+  });
+
+  it('prints a structured response in place of a text', async () => {
+    const { code, output } = await chat('', 'talker', '--graph', 'formed', '--once', 'where?');
+    expect([code, output]).toEqual([0, '{\n  "city": "Rome"\n}\n']);
   });
 
   it('continues a thread that waits for a decision', async () => {

@@ -50,6 +50,38 @@ describe('agentplane check', () => {
     });
   });
 
+  it('gives a graph the context that it asks for', async () => {
+    const folder = join(root, 'context');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:graph"}}');
+    const code = [
+      "import { MessagesAnnotation, StateGraph } from '@langchain/langgraph';",
+      "import { z } from 'zod';",
+      'const context = z.object({ userId: z.string() });',
+      'const greet = (_state, { context }) => ({ messages: [{ role: "ai", content: context.userId.trim() }] });',
+      'export const graph = new StateGraph(MessagesAnnotation, context)',
+      "  .addNode('greet', greet).addEdge('__start__', 'greet').compile();",
+    ];
+    writeFileSync(join(folder, 'graph.mjs'), code.join('\n'));
+    const { code: exit, output } = await check(folder);
+    expect([exit, output]).toEqual([0, expect.stringMatching(/\nagent +greet +messages +answers\n$/)]);
+  });
+
+  it('says why a graph does not load, not only that the server stops', async () => {
+    const folder = join(root, 'throwing');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:graph"}}');
+    writeFileSync(
+      join(folder, 'graph.mjs'),
+      "export const graph = 1;\nthrow new Error('the index cannot be read');",
+    );
+    const { code, complaint } = await check(folder);
+    expect([code, complaint]).toEqual([
+      1,
+      expect.stringMatching(/failed: graph "agent" .*the index cannot be read/),
+    ]);
+  });
+
   it('says why a folder does not load', async () => {
     const folder = join(root, 'broken');
     mkdirSync(folder);

@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { temporaryFolder } from '#lib/testing';
 import { repository } from '../support/platform.js';
@@ -12,12 +12,17 @@ const NAME = 'localhost/my-agent:1';
 // nothing that CI installs brings it
 if (!hasBuildah) process.stderr.write('\n*** LEFT OUT: image build needs root and buildah.\n\n');
 
+function copyInto(root: string, path: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  copyFileSync(path, join(root, path));
+}
+
 (hasBuildah ? describe : describe.skip)('agentplane image build', () => {
   const work = temporaryFolder();
   const folder = join(work, 'agent');
   const storage = join(work, 'storage.conf');
   // a store of its own, by the driver that works on every file system
-  const env = { ...process.env, CONTAINERS_STORAGE_CONF: storage };
+  const env = { ...process.env, CONTAINERS_STORAGE_CONF: storage, BUILDAH_ISOLATION: 'chroot' };
 
   function run(program: string, ...words: readonly string[]): { code: number | null; text: string } {
     const { status, stdout, stderr } = spawnSync(program, words, { env, cwd: repository, encoding: 'utf8' });
@@ -38,8 +43,12 @@ if (!hasBuildah) process.stderr.write('\n*** LEFT OUT: image build needs root an
     writeFileSync(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.mjs:graph' } }));
     writeFileSync(join(folder, 'agent.mjs'), 'export const graph = undefined;\n');
     writeFileSync(join(folder, '.env'), 'KEY=secret\n');
-    // stands for the platform's image, whose making needs packages
+    // stands for the platform's image, whose making needs packages: a shell is all that a step of the build needs here
+    const files = execFileSync('ldd', ['/bin/sh'], { encoding: 'utf8' }).matchAll(/\/\S+/g);
+    for (const path of ['/bin/sh', '/etc/passwd', ...[...files].map(([file]) => file)])
+      copyInto(join(work, 'root'), path);
     const container = buildah('from', 'scratch');
+    buildah('copy', container, join(work, 'root'), '/');
     buildah('config', '--entrypoint', '["node", "/app/main.js"]', '--user', '10001:10001', container);
     buildah('config', '--label', 'of=platform', '--workingdir', '/agent', container);
     buildah('commit', '--rm', '--quiet', container, `localhost/agentplane/agent:${PLATFORM_VERSION}`);

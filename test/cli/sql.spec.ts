@@ -52,7 +52,14 @@ describe('agentplane sql', () => {
       };
       expect((await rest.post('/runs', root)).status).toBe(202);
       await exported('first');
-      const child = { ...root, id: randomUUID(), name: 'call', parent_run_id: TRACE };
+      const usage_metadata = {
+        input_tokens: 200,
+        output_tokens: 100,
+        total_tokens: 300,
+        total_cost: 0.000072,
+      };
+      const answered = { run_type: 'llm', outputs: { usage_metadata } };
+      const child = { ...root, ...answered, id: randomUUID(), name: 'call', parent_run_id: TRACE };
       expect((await rest.post('/runs', { ...child, trace_id: TRACE })).status).toBe(202);
       await exported('second');
     });
@@ -61,6 +68,13 @@ describe('agentplane sql', () => {
       expect(await answer(['-c', 'SELECT name FROM runs ORDER BY name'])).toBe('name\ncall\nroot\n');
       const traces = await answer(['-c', 'SELECT count(*)::INT AS n FROM traces', '-o', 'json']);
       expect(JSON.parse(traces)).toEqual([{ n: 1 }]);
+    });
+
+    it('has the tokens and the cost of a trace in the row of its root', async () => {
+      const totals = 'SELECT total_tokens::INT AS tokens, total_cost::VARCHAR AS cost FROM traces';
+      expect(JSON.parse(await answer(['-c', totals, '-o', 'json']))).toEqual([
+        { tokens: 300, cost: '0.0000720000' },
+      ]);
     });
 
     it('asks one export by its name, from standard input', async () => {

@@ -20,7 +20,11 @@ socket=/run/kube-test/containerd.sock
 gateway=10.244.0.1; pods=10.244.0.0/24; services=10.96.0.0/16
 
 start() { local name=$1; shift; setsid "$@" >"$run/log/$name.log" 2>&1 </dev/null & echo $! >"$run/pid/$name"; }
-wait_for() { local what=$1 i; shift; for i in $(seq 240); do "$@" >/dev/null 2>&1 && return; sleep 0.25; done; echo "$what did not come up; see $run/log" >&2; exit 1; }
+wait_for() { # and the last words of each server where it does not come
+  local what=$1 i; shift
+  for i in $(seq 240); do "$@" >/dev/null 2>&1 && return; sleep 0.25; done
+  echo "$what did not come up; see $run/log" >&2; tail -n 3 "$run"/log/*.log >&2; exit 1
+}
 admin() { "$bin/kubectl" --kubeconfig "$run/admin.kubeconfig" "$@"; }
 
 certificates() {
@@ -78,10 +82,19 @@ control_plane() {
   start etcd "$bin/etcd" --data-dir "$run/etcd" --listen-client-urls http://127.0.0.1:$etcd --advertise-client-urls http://127.0.0.1:$etcd \
     --listen-peer-urls http://127.0.0.1:$peer --initial-advertise-peer-urls http://127.0.0.1:$peer --initial-cluster default=http://127.0.0.1:$peer --log-level warn
   apiserver "$1"
+  controller_manager
+  start scheduler "$bin/kube-scheduler" --kubeconfig="$run/scheduler.kubeconfig" --authentication-kubeconfig="$run/scheduler.kubeconfig" --authorization-kubeconfig="$run/scheduler.kubeconfig" --leader-elect=false --secure-port=$scheduler --bind-address=127.0.0.1
+  wait_for "the default service account" default_account
+}
+
+controller_manager() {
   start controller-manager "$bin/kube-controller-manager" --kubeconfig="$run/controller-manager.kubeconfig" --authentication-kubeconfig="$run/controller-manager.kubeconfig" --authorization-kubeconfig="$run/controller-manager.kubeconfig" \
     --service-account-private-key-file="$run/pki/sa.key" --root-ca-file="$run/pki/ca.crt" --use-service-account-credentials --leader-elect=false --secure-port=$manager --bind-address=127.0.0.1
-  start scheduler "$bin/kube-scheduler" --kubeconfig="$run/scheduler.kubeconfig" --authentication-kubeconfig="$run/scheduler.kubeconfig" --authorization-kubeconfig="$run/scheduler.kubeconfig" --leader-elect=false --secure-port=$scheduler --bind-address=127.0.0.1
-  wait_for "the default service account" admin -n default get serviceaccount default
+}
+
+default_account() { # which the controller manager makes: it ends for good when the API server takes ten seconds for an answer
+  kill -0 "$(cat "$run/pid/controller-manager")" || controller_manager
+  admin -n default get serviceaccount default
 }
 
 pause_image() { # the sandbox image of every pod: one process that waits

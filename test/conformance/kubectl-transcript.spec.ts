@@ -1,18 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApiServer, type ApiServer } from '#lib/embedded-kube';
-import { createLogger } from '#lib/telemetry';
-import { itLong, temporaryFolder, testPostgres } from '#lib/testing';
+import { itLong, testEmbeddedKube } from '#lib/testing';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { dirname, join } from 'node:path';
@@ -23,8 +13,8 @@ import { takeTranscript, type TranscriptCluster, withSortedCauses } from './kube
 /*
  * The same kubectl commands against the embedded API server and a real one must print the same. Each folder of cases/
  * holds commands.txt, the files these use, and expected.txt: what the real server's transcript was. After a change of
- * the commands, UPDATE_TRANSCRIPTS=1 takes it again (from the real server, never from ours). That the real server still
- * gives them is checked for one case with every change, for all by `npm run test:long`.
+ * the commands, UPDATE_TRANSCRIPTS=1 takes it again (from the real server, never from ours). `npm run test:long` checks
+ * that the real server still gives them.
  */
 // never the blocking kind: the embedded server lives in this process
 const execute = promisify(execFile);
@@ -75,31 +65,12 @@ const describeWithKubectl = kubectl ? describe : describe.skip;
 if (!kubectl) leaveOut('kubectl');
 
 describeWithKubectl('kubectl prints the same with the embedded API server', () => {
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
-  let server: ApiServer;
-  let kubeconfig = '';
-
-  beforeAll(async () => {
-    const database = await postgres.freshDatabase();
-    const pkiFolder = join(folder, 'secrets');
-    mkdirSync(pkiFolder, { recursive: true });
-    server = createApiServer({
-      databaseUri: database.uri,
-      port: 0,
-      pkiFolder,
-      log: createLogger('kube', 'warn'),
-    });
-    await server.start();
-    kubeconfig = join(folder, 'kubeconfig');
-    writeFileSync(kubeconfig, await server.adminKubeconfig(), { mode: 0o600 });
-  });
-  afterAll(async () => {
-    await server.stop();
-  });
+  const server = testEmbeddedKube();
 
   it.each(cases.map(({ name }) => name))('%s', async (name) => {
-    expect(withSortedCauses(await transcriptOf(name, kubeconfig))).toBe(withSortedCauses(expectedOf(name)));
+    expect(withSortedCauses(await transcriptOf(name, server.kubeconfigPath))).toBe(
+      withSortedCauses(expectedOf(name)),
+    );
   });
 });
 

@@ -22,14 +22,18 @@ import {
   PODS,
   type ResourceRef,
   RESOURCES,
+  ROLE_BINDINGS,
+  ROLES,
   SECRETS,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
-import { waitFor } from '#lib/testing';
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { type LogLine, Program } from './program.js';
+
+spawnSync(process.execPath, ['bin/build.js'], { stdio: ['ignore', 'ignore', 'inherit'] });
 
 export const NAMESPACE = 'ws-default';
 export const SYSTEM = 'agentplane-system';
@@ -40,6 +44,8 @@ const MANIFEST_KINDS: readonly ResourceRef[] = [
   SERVICE_ACCOUNTS,
   CLUSTER_ROLES,
   CLUSTER_ROLE_BINDINGS,
+  ROLES,
+  ROLE_BINDINGS,
 ];
 const log = createLogger('test', process.env['TEST_LOG'] ?? 'silent');
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -62,6 +68,29 @@ export interface Surroundings {
   readonly isWholeCluster?: boolean;
 }
 
+/** Prepares a database of traces, once for all planes of a process. */
+async function prepareTraces(uri: string): Promise<void> {
+  const traces = openTraceStore({ uri, log, clock: systemClock });
+  await traces.migrate();
+  await traces.close();
+}
+
+/**
+ * The databases of the control plane of a test file, to be called where `describe` is.
+ * @param server an API server; an embedded one of its own when missing
+ * @returns starts the plane; the caller stops it
+ */
+export function testControlPlane(
+  server: { readonly kubeconfigPath: string } = testEmbeddedKube(),
+  folder = temporaryFolder(),
+): (more?: Partial<Surroundings>) => Promise<ControlPlane> {
+  const postgres = testPostgres();
+  return async (more = {}) => {
+    const { uri: databaseUri } = await postgres.freshDatabase(prepareTraces);
+    return await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri, folder, ...more });
+  };
+}
+
 /**
  * Controller and listener as processes with the rights that they have anywhere, the controllers that a cluster brings,
  * a trace store and an object store. There is no node: pods become ready, fail and end when a test says so.
@@ -80,7 +109,6 @@ export class ControlPlane {
   #store: EmbeddedObjectStore | undefined;
 
   static async start(surroundings: Surroundings): Promise<ControlPlane> {
-    spawnSync(process.execPath, ['bin/build.js'], { stdio: ['ignore', 'ignore', 'inherit'] });
     const { kubeconfigPath } = surroundings;
     const plane = new ControlPlane(await loadKubeConnection({ kubeconfigPath }), surroundings);
     await plane.#start();
@@ -96,7 +124,7 @@ export class ControlPlane {
 
   async stop(): Promise<void> {
     await Promise.all(
-      this.#all.filter(({ isRunning }) => isRunning).map((program) => program.end('SIGTERM')),
+      this.#all.filter(({ isRunning }) => isRunning).map((program) => program.end('SIGKILL')),
     );
     await this.#cluster?.stop();
     await this.client.close();
@@ -111,6 +139,11 @@ export class ControlPlane {
     return program;
   }
 
+  /** Of its traces, as a superuser. */
+  get databaseUri(): string {
+    return this.#surroundings.databaseUri;
+  }
+
   /** Warnings and errors of every program that ran, also of those that were killed. */
   get complaints(): readonly LogLine[] {
     return this.#all.flatMap(({ complaints }) => complaints);
@@ -119,23 +152,13 @@ export class ControlPlane {
   /** @param more variables of the process */
   async startController(more: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.#kubeconfigOf({ namespace: SYSTEM, name: 'controller' });
-    const program = this.#spawnController(more);
-    await program.waitUntil('controllers work', 'the controller');
-  }
-
-  /** Starts the controller again where it has ended by itself, as a supervisor does, with the token that it had. */
-  superviseController(): void {
-    if (!this.program('controller').isRunning) this.#spawnController({});
-  }
-
-  #spawnController(more: Readonly<Record<string, string>>): Program {
     const { databaseUri } = this.#surroundings;
-    const program = new Program('controller', {
+    const variables = {
       KUBECONFIG: this.#kubeconfigPath({ namespace: SYSTEM, name: 'controller' }),
       AGENTPLANE_DATABASE_URI: databaseUri,
       AGENTPLANE_DATABASE_ADMIN_URI: databaseUri,
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',
-      AGENTPLANE_ADDRESSES: 'loopback',
+      AGENTPLANE_ADDRESSES: 'cluster-dns',
       AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
       // the platform's own, which destinations without a Secret use where the workspace may
       AWS_ACCESS_KEY_ID: STORE_KEYS.accessKeyId,
@@ -147,9 +170,9 @@ export class ControlPlane {
       AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',
       ...this.#surroundings.controller,
       ...more,
-    });
-    this.#keep('controller', program);
-    return program;
+    };
+    const program = this.#keep('controller', () => new Program('controller', variables));
+    await program.waitUntil('controllers work', 'the controller');
   }
 
   /**
@@ -157,14 +180,14 @@ export class ControlPlane {
    * @returns where it listens
    */
   async startApi(more: Readonly<Record<string, string>> = {}): Promise<string> {
-    const program = new Program('api', {
+    const variables = {
       KUBECONFIG: await this.#kubeconfigOf({ namespace: SYSTEM, name: 'api' }),
       AGENTPLANE_DATABASE_URI: this.#surroundings.databaseUri,
       PORT: '0',
       ...this.#surroundings.api,
       ...more,
-    });
-    this.#keep('api', program);
+    };
+    const program = this.#keep('api', () => new Program('api', variables));
     const said = () => program.log.find(({ msg }) => msg === 'listening');
     await waitFor(said, { what: 'the api' });
     return `http://127.0.0.1:${String(said()?.['port'])}`;
@@ -179,21 +202,21 @@ export class ControlPlane {
     await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account));
     const ofKey = { namespace, name: listenerKeyName('default') };
     const { data } = await waitFor(() => this.client.find(SECRETS, ofKey));
-    const program = new Program('listener', {
+    const variables = {
       KUBECONFIG: await this.#kubeconfigOf(account),
       AGENTPLANE_LISTENER: 'default',
       AGENTPLANE_IDLE_KEY: Buffer.from(data?.[LISTENER_KEY] ?? '', 'base64').toString('utf8'),
       AGENTPLANE_HOME_NAMESPACE: namespace,
       AGENTPLANE_NAMESPACES: namespace,
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',
-      AGENTPLANE_ADDRESSES: 'loopback',
+      AGENTPLANE_ADDRESSES: 'cluster-dns',
       AGENTPLANE_HEARTBEAT_MS: '1000',
       AGENTPLANE_READINESS_MS: String(readinessMs),
       AGENTPLANE_RETIRE_MS: '200',
       AGENTPLANE_STANDBY_WARM_MS: String(standbyWarmMs),
       ...more,
-    });
-    this.#keep('listener', program);
+    };
+    const program = this.#keep('listener', () => new Program('listener', variables));
     await program.waitUntil('controllers work', 'the listener');
   }
 
@@ -255,9 +278,13 @@ export class ControlPlane {
     );
   }
 
-  #keep(name: string, program: Program): void {
+  /** Starts a program, and again whenever it has ended because the machine stood still: anywhere, a supervisor does so. */
+  #keep(name: string, start: () => Program): Program {
+    const program = start();
     this.#programs.set(name, program);
     this.#all.push(program);
+    void program.endedForSilence().then((hasEnded) => hasEnded && this.#keep(name, start));
+    return program;
   }
 
   async #start(): Promise<void> {

@@ -55,22 +55,13 @@ describe('an export without its API server', () => {
         'The Kubernetes API is unavailable, try again',
       ]);
       // a controller that cannot renew its lease ends, and is started again by whatever started it
-      await waitFor(
-        () => {
-          exports.plane.superviseController();
-          return Date.now() >= began + awayMs;
-        },
-        { timeoutMs: awayMs + 60_000 },
-      );
+      await waitFor(() => Date.now() >= began + awayMs, { timeoutMs: awayMs + 60_000 });
       expect(exports.node.started(name)).toBe(2);
     } finally {
       await exports.server.resume();
     }
 
-    const isCompleted = async (): Promise<boolean> => {
-      exports.plane.superviseController();
-      return exportWireStatus(await exports.export(name)) === 'COMPLETED';
-    };
+    const isCompleted = async () => exportWireStatus(await exports.export(name)) === 'COMPLETED';
     await waitFor(isCompleted, { timeoutMs: 300_000, what: 'the export to complete' }).catch(
       async (error: unknown) => {
         const said = (await exports.runs(name)).map(({ status }) => JSON.stringify(status));

@@ -14,8 +14,8 @@ import {
   isFinishedExport,
   RESOURCES,
 } from '#lib/resources';
-import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { itLong, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
 const DAYS = ['2026-05-01', '2026-05-02', '2026-05-03'] as const;
@@ -39,9 +39,8 @@ const refuseSecondDay: FaultHook = (target) =>
     : undefined;
 
 describe('an export that continues another', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
   const folder = temporaryFolder();
+  const start = testControlPlane(testEmbeddedKube(), folder);
   let plane: ControlPlane;
   let node: WorkerNode;
   let sql: pg.Client;
@@ -53,18 +52,14 @@ describe('an export that continues another', () => {
   let name: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
+    plane = await start({
       isForExports: true,
       controller: {
         AGENTPLANE_EXPORT_CONCURRENT_RUNS: '1',
         AGENTPLANE_EXPORT_FILE_ROWS: String(FILE_ROWS),
       },
     });
-    sql = new pg.Client({ connectionString: uri });
+    sql = new pg.Client({ connectionString: plane.databaseUri });
     sql.on('error', () => undefined);
     await sql.connect();
     url = await plane.startApi();

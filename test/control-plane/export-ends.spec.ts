@@ -14,9 +14,9 @@ import {
   LABEL,
   RESOURCES,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { waitFor } from '#lib/testing';
 import { formatInstant } from '#lib/time';
-import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from './control-plane.js';
 
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 const DAY = '2026-05-01';
@@ -29,9 +29,7 @@ interface Begun {
 }
 
 describe('the end of an export between and during attempts', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let projectId: string;
   let url: string;
@@ -42,13 +40,7 @@ describe('the end of an export between and during attempts', () => {
   let name: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
-      isForExports: true,
-    });
+    plane = await start({ isForExports: true });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
     url = await plane.startApi();
     ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));

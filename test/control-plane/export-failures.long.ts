@@ -16,8 +16,8 @@ import {
   RESOURCES,
   SECRETS,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+import { waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
 const DAYS = ['2026-05-01', '2026-05-02'] as const;
@@ -53,9 +53,7 @@ const isPart = ({ query }: FaultTarget): boolean => query.has('partNumber');
 const isBegin = ({ method, query }: FaultTarget): boolean => method === 'POST' && query.has('uploads');
 
 describe('the failure table of exports', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let node: WorkerNode;
   let sql: pg.Client;
@@ -66,10 +64,9 @@ describe('the failure table of exports', () => {
   let name: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    plane = await start();
     await startController({});
-    sql = new pg.Client({ connectionString: uri });
+    sql = new pg.Client({ connectionString: plane.databaseUri });
     sql.on('error', () => undefined);
     await sql.connect();
     url = await plane.startApi();
@@ -208,7 +205,7 @@ describe('the failure table of exports', () => {
   }
 
   const runFailed = (message: string): Said =>
-    failed('RunFailed', `run ${name}-${DAYS[0].replaceAll('-', '')} failed: ${message}`);
+    failed('RunFailed', `day ${name}-${DAYS[0].replaceAll('-', '')} failed: ${message}`);
 
   /** What the embedded store says to the refusals of these tests. */
   const SENTENCES: Readonly<Record<string, string>> = {
@@ -236,7 +233,7 @@ describe('the failure table of exports', () => {
     const errors = await waitFor(async () => (await byRest()).run.errors ?? undefined);
     expect(errors).toEqual({ retry_0: killed });
     await expectEnd({
-      export: { status: 'COMPLETED', reason: 'Completed', message: 'every run is completed' },
+      export: { status: 'COMPLETED', reason: 'Completed', message: 'every day is completed' },
       run: {
         status: 'COMPLETED',
         reason: 'Completed',
@@ -245,6 +242,36 @@ describe('the failure table of exports', () => {
       },
       attempts: 2,
     });
+  });
+
+  it('says within three seconds why an attempt failed, in both interfaces', async () => {
+    await startController({ AGENTPLANE_EXPORT_RETRY_DELAY_MS: '60000' });
+    const refusedAt: number[] = [];
+    plane.fault = (target) => {
+      if (!isPart(target)) return undefined;
+      refusedAt.push(performance.now());
+      return { kind: 'error', code: 'NoSuchUpload' };
+    };
+    await begin();
+    const words = 'The object store answered NoSuchUpload to: send part 1';
+    const shownAt = await waitFor(
+      async () => {
+        const both = [await byRest(), await byKubectl()];
+        const isSaid = both.every(
+          ({ export: one, run }) => JSON.stringify([one, run]).split(words).length > 2,
+        );
+        return isSaid && performance.now();
+      },
+      { what: 'the words of the store' },
+    );
+    const [last = 0] = refusedAt.slice(-1);
+    expect(shownAt - last).toBeLessThan(3_000);
+    process.stderr.write(
+      `said ${Math.round(shownAt - last)} ms after the last of ${refusedAt.length} refusals\n`,
+    );
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+    await waitFor(hasEnded);
+    await startController({});
   });
 
   it('fails a run whose attempts take too long, after the last retry', async () => {
@@ -279,9 +306,9 @@ describe('the failure table of exports', () => {
     await begin('local', { suspend: true });
     await waitFor(theRun);
     const { projectId } = (await theRun()).spec;
-    await sql.query("UPDATE runs SET total_cost = 'NaN' WHERE project_id = $1", [projectId]);
+    await sql.query("UPDATE runs SET first_token_time = 'infinity' WHERE project_id = $1", [projectId]);
     await resume();
-    const cause = 'exporting a decimal failed: it is NaN or infinite';
+    const cause = 'exporting a time failed: it is infinite';
     const message = `2 attempts failed, the last with: ${cause}`;
     await expectEnd({
       export: runFailed(message),

@@ -10,8 +10,8 @@ import {
   type ResourceRef,
 } from '#lib/resources';
 import type { Untyped } from '#lib/kube';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+import { waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from './control-plane.js';
 
 const HOUR_MS = 3_600_000;
 /** Ended exports that the API server keeps here. */
@@ -19,18 +19,12 @@ const KEPT = 3;
 const WINDOWS = 12;
 
 describe('the history of exports', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let rest: (path: string) => Promise<Response>;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
+    plane = await start({
       isForExports: true,
       controller: {
         AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT),

@@ -13,8 +13,8 @@ import {
   isFinishedExport,
   RESOURCES,
 } from '#lib/resources';
-import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { itLong, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
 const DAYS = ['2026-05-01', '2026-05-02', '2026-05-03'] as const;
@@ -40,9 +40,8 @@ interface Late {
 }
 
 describe('the export of late runs', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
   const folder = temporaryFolder();
+  const start = testControlPlane(testEmbeddedKube(), folder);
   let plane: ControlPlane;
   let node: WorkerNode;
   let sql: pg.Client;
@@ -53,15 +52,8 @@ describe('the export of late runs', () => {
   let name: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
-      isForExports: true,
-      controller: { AGENTPLANE_EXPORT_FILE_ROWS: '40' },
-    });
-    sql = new pg.Client({ connectionString: uri });
+    plane = await start({ isForExports: true, controller: { AGENTPLANE_EXPORT_FILE_ROWS: '40' } });
+    sql = new pg.Client({ connectionString: plane.databaseUri });
     sql.on('error', () => undefined);
     await sql.connect();
     url = await plane.startApi();

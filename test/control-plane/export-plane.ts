@@ -16,8 +16,8 @@ import {
   RESOURCES,
   SECRETS,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from './control-plane.js';
 import { WorkerNode } from './worker-node.js';
 
 /** A run that is to be stored. */
@@ -46,23 +46,16 @@ export class ExportPlane {
   #sql: pg.Client | undefined;
   #url = '';
   #key = '';
-  readonly #folder: string;
+  readonly #folder = temporaryFolder();
   /** The API server. */
   readonly server = testEmbeddedKube();
 
   /** @param programs variables of each; those of the node reach its workers */
   constructor({ controller = {}, api = {}, node = {} }: PlaneVariables = {}) {
-    const postgres = testPostgres();
-    this.#folder = temporaryFolder();
+    const start = testControlPlane(this.server, this.#folder);
     beforeAll(async () => {
-      const { uri } = await postgres.freshDatabase();
-      const surroundings = {
-        kubeconfigPath: this.server.kubeconfigPath,
-        databaseUri: uri,
-        folder: this.#folder,
-      };
-      this.#plane = await ControlPlane.start({ ...surroundings, isForExports: true, controller, api });
-      this.#sql = new pg.Client({ connectionString: uri });
+      this.#plane = await start({ isForExports: true, controller, api });
+      this.#sql = new pg.Client({ connectionString: this.plane.databaseUri });
       // the server may stop first
       this.#sql.on('error', () => undefined);
       await this.#sql.connect();

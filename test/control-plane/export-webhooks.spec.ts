@@ -14,18 +14,17 @@ import {
   SECRET_TYPE,
   SECRETS,
 } from '#lib/resources';
-import { itLong, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { itLong, temporaryFolder, waitFor } from '#lib/testing';
 import { type ReceivedCall, WebhookReceiver } from '../../apps/agent-server/testdata/webhook-receiver.js';
 import { startTlsFront } from '../support/tls-front.js';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 
 const PRIVATE = { AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
 const SECRET = 'a secret of the receiver';
 
 describe('the controller of webhooks of exports', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
   const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let projectId: string;
   let url: string;
@@ -35,14 +34,7 @@ describe('the controller of webhooks of exports', () => {
   let name: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
-      isForExports: true,
-      controller: PRIVATE,
-    });
+    plane = await start({ isForExports: true, controller: PRIVATE });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
     url = await plane.startApi(PRIVATE);
     ({ key } = await plane.traces.apiKeys.mint(plane.tenantId, { name: 'test', scope: 'workspace' }));

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   exportRunWireStatus,
   exportWireStatus,
+  idOf,
   isFinishedExport as hasEnded,
   RESOURCES,
 } from '#lib/resources';
@@ -201,6 +202,69 @@ describe('an export worker of several runs', () => {
     expect(await ended()).toBe('COMPLETED');
     expect(new Set(await said())).toEqual(new Set(['COMPLETED 1']));
     await expectExact(projectId, 25);
+  });
+
+  it('ends without a complaint', () => {
+    expect(exports.plane.complaints).toEqual([]);
+  });
+});
+
+describe('an export worker of several exports', () => {
+  // one place of the platform: the others wait for it
+  const exports = new ExportPlane({ controller: { AGENTPLANE_EXPORT_ALL_RUNS: '1' } });
+  const NAMES = ['s1', 's2', 's3', 's4'];
+
+  const statusOf = async (name: string): Promise<string> => exportWireStatus(await exports.export(name));
+  const awaits = async (name: string): Promise<boolean> =>
+    (await exports.runs(name)).some((run) =>
+      run.status?.conditions?.some(({ reason }) => reason === 'AwaitingPlace'),
+    );
+
+  it('takes the runs that wait for a place, and leaves out an export that is cancelled', async () => {
+    const runs = [{ start_time: `${dayOf(0)}T01:00:00Z` }, { start_time: `${dayOf(0)}T02:00:00Z` }];
+    const projectId = await exports.add('shared', runs);
+    const { promise: first, resolve: releaseFirst } = Promise.withResolvers<undefined>();
+    const { promise: second, resolve: releaseSecond } = Promise.withResolvers<undefined>();
+    const held = { id: '' };
+    exports.fault = ({ key, query }) => {
+      if (!query.has('partNumber')) return undefined;
+      const [id = ''] = /export_id=[^/]+/.exec(key) ?? [];
+      if (held.id === '') return { kind: 'hold', until: first };
+      return id === held.id ? { kind: 'hold', until: second } : undefined;
+    };
+    await exports.begin('s0', projectId, windowOf(1));
+    await waitFor(async () => (await exports.runs('s0'))[0]?.status?.attempt === 1, { what: 's0 to begin' });
+    for (const name of NAMES) {
+      await exports.begin(name, projectId, windowOf(1));
+      await waitFor(() => awaits(name), { what: `${name} to wait for a place` });
+    }
+    // the first of the worker that follows, which is deleted while that has the others before it
+    held.id = `export_id=${idOf(await exports.export('s1'))}`;
+    releaseFirst(undefined);
+    const { uid: heldUid = '' } = (await exports.runs('s1'))[0]?.metadata ?? {};
+    const { exportProgress } = exports.plane.traces;
+    await waitFor(async () => (await exportProgress.find(heldUid))?.intent?.uploadId, {
+      what: 's1 to be held',
+    });
+    await exports.plane.client.merge(RESOURCES.BulkExport, exports.at('s2'), { spec: { cancel: true } });
+    await exports.plane.client.delete(RESOURCES.BulkExport, exports.at('s1'));
+    await waitFor(async () => (await statusOf('s2')) === 'CANCELLED', { what: 's2 to end' });
+    releaseSecond(undefined);
+    await waitFor(
+      async () => (await Promise.all(['s3', 's4'].map(statusOf))).every((status) => status === 'COMPLETED'),
+      { what: 'the others to end' },
+    );
+    const attempts = await Promise.all(['s2', 's3', 's4'].map((name) => exports.runs(name)));
+    expect(attempts.flat().map(({ status }) => [status?.attempt, status?.errors])).toEqual([
+      [0, undefined],
+      [1, undefined],
+      [1, undefined],
+    ]);
+    expect(['s0', ...NAMES].map((name) => exports.node.started(name))).toEqual([1, 1, 0, 0, 0]);
+    for (const name of ['s3', 's4'])
+      expect(await exports.exportedIds(name)).toEqual(await exports.storedIds(projectId));
+    await waitFor(async () => (await exports.uploads()).length === 0, { what: 'no open upload' });
+    for (const name of ['s0', ...NAMES]) await exports.cleared(name);
   });
 
   it('ends without a complaint', () => {

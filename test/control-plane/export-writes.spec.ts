@@ -1,29 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { KubeObject, ResourceRef } from '#lib/resources';
 import { isConditionTrue, RESOURCES } from '#lib/resources';
-import { freePort, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { freePort, waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 
 /** Controllers that look at an export and its runs. */
 const CONTROLLERS = ['bulk-export', 'bulk-export-run', 'export-archive'];
 
 describe('an export of one day', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let port: number;
 
   beforeAll(async () => {
     port = await freePort();
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
-      isForExports: true,
-      controller: { AGENTPLANE_INTERNAL_PORT: String(port) },
-    });
+    plane = await start({ isForExports: true, controller: { AGENTPLANE_INTERNAL_PORT: String(port) } });
   });
   afterAll(() => plane.stop());
 
@@ -86,7 +77,7 @@ describe('an export of one day', () => {
       const { status } = await plane.client.get(RESOURCES.BulkExport, { namespace: NAMESPACE, name: 'tiny' });
       return isConditionTrue(status?.conditions, 'Completed');
     });
-    await waitFor(() => exports.statuses.at(-1)?.includes('every run is completed'));
+    await waitFor(() => exports.statuses.at(-1)?.includes('every day is completed'));
     end.abort();
     expect(exports.statuses.length + runs.statuses.length).toBeLessThanOrEqual(6);
     expect((await passes()) - before).toBeLessThanOrEqual(15);

@@ -13,27 +13,21 @@ import {
   RESOURCES,
   SECRETS,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+import { waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from './control-plane.js';
 
 /** What wakes a run or an export shows within this; looks that need no waking come later. */
 const BEFORE_ANY_LOOK = { timeoutMs: 20_000 };
 
 describe('the controller’s exports', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let projectId: string;
   let count = 0;
   let name: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
+    plane = await start({
       isForExports: true,
       // each day has a Job of its own; several in one are those of `export-workers.spec.ts`
       controller: { AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1' },

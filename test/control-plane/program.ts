@@ -11,6 +11,12 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
+const LEAD_LOST = 'the lease could not be renewed';
+
+/** A lease needs an answer within seconds, which no machine gives that stands still for that long. */
+const isOfSilence = ({ msg, why }: LogLine): boolean =>
+  why === LEAD_LOST || msg === 'reading the lease failed';
+
 /** A killed program may leave half a line, which is nobody's complaint. */
 function parseLine(line: string): LogLine {
   if (!line.startsWith('{')) return { level: 'error', msg: line };
@@ -26,6 +32,7 @@ export class Program {
   readonly log: LogLine[] = [];
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
+  #isEnding = false;
 
   constructor(app: string, env: Readonly<Record<string, string>>) {
     this.#child = spawn(process.execPath, [join(process.cwd(), 'dist', 'apps', app, 'src', 'main.js')], {
@@ -44,10 +51,21 @@ export class Program {
       });
   }
 
-  /** Warnings and errors so far. */
+  /** Whether it has ended by itself since its API server did not answer for too long; resolves when it has ended. */
+  async endedForSilence(): Promise<boolean> {
+    await this.#ended;
+    return !this.#isEnding && this.log.some(({ why }) => why === LEAD_LOST);
+  }
+
+  /** Warnings and errors so far, without those of an API server that did not answer: the machine stood still. */
   get complaints(): readonly LogLine[] {
     return this.log.filter(
-      ({ level }) => level !== 'info' && level !== 'debug' && level !== 30 && level !== 20,
+      (line) =>
+        line.level !== 'info' &&
+        line.level !== 'debug' &&
+        line.level !== 30 &&
+        line.level !== 20 &&
+        !isOfSilence(line),
     );
   }
 
@@ -75,6 +93,7 @@ export class Program {
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    this.#isEnding = true;
     this.#child.kill(signal);
     await this.#ended;
   }

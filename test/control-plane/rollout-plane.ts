@@ -14,8 +14,8 @@ import {
   SECRETS,
   SERVICES,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 
 export const at = (name: string) => ({ namespace: NAMESPACE, name });
 
@@ -27,16 +27,9 @@ export const GRAPH_FAILS = {
 
 /** A control plane for the tests of one file, with what a person and a node do to deployments. */
 export function testRollouts(): Rollouts {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   const rollouts = new Rollouts();
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    await rollouts.start(
-      await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder }),
-    );
-  });
+  beforeAll(async () => rollouts.start(await start()));
   afterAll(() => rollouts.stop());
   return rollouts;
 }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { IDLE_HEADER } from '#lib/lifecycle';
 import { DEPLOYMENTS, findCondition, PODS, RESOURCES, SERVICES } from '#lib/resources';
-import { hasRealKubernetes, temporaryFolder, testApiServer, testPostgres, waitFor } from '#lib/testing';
+import { hasRealKubernetes, testApiServer, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 
 /** Where the pod listens: an address of this machine that no other test has. */
 const POD_IP = '127.0.0.9';
@@ -12,17 +12,15 @@ const KEY = { namespace: NAMESPACE, name: 'zero' };
 const REVISION = 'zero-00001';
 
 (hasRealKubernetes ? describe : describe.skip)('a deployment with a minScale of 0 on a cluster', () => {
-  const server = testApiServer();
   const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane(testApiServer());
   let plane: ControlPlane;
   let agentUri: string;
   let pod: ServerProcess | undefined;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
     agentUri = (await postgres.freshDatabase()).uri;
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    plane = await start();
     await restartListener('SIGTERM');
   });
   afterAll(async () => {

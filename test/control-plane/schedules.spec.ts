@@ -1,27 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type BulkExport, type BulkExportRun, findCondition, idOf, RESOURCES } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import { waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, testControlPlane } from './control-plane.js';
 
 const HOUR_MS = 3_600_000;
 /** Ticks come every ten seconds. */
 
 describe('the controller’s schedules', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let projectId: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
-      isForExports: true,
-    });
+    plane = await start({ isForExports: true });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
   });
   afterAll(() => plane.stop());

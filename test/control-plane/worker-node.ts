@@ -1,10 +1,12 @@
-import { KubeApiError, type KubeClient } from '#lib/kube';
+import { type Informer, Informers, KubeApiError, type KubeClient } from '#lib/kube';
 import { type EnvironmentVariable, LABEL, type Pod, PODS, SECRETS } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
 import { waitFor } from '#lib/testing';
 import { WorkerProcess } from '../../apps/export-worker/testdata/worker-process.js';
 import { type ControlPlane, SYSTEM } from './control-plane.js';
 
-const LOOK_MS = 50;
+const AGAIN_MS = 50;
+const log = createLogger('worker-node', 'silent');
 
 interface Carried {
   readonly pod: Pod;
@@ -19,19 +21,25 @@ export class WorkerNode {
   readonly #env: Readonly<Record<string, string>>;
   /** By uid of the pod. */
   readonly #carried = new Map<string, Carried>();
+  readonly #informers: Informers;
+  readonly #pods: Informer<Pod>;
   #isStopped = false;
-  readonly #loop: Promise<void>;
+  #looks: Promise<void> = Promise.resolve();
 
   /** @param env what pods inherit of the machine */
   constructor(plane: ControlPlane, env: Readonly<Record<string, string>> = {}) {
     this.#plane = plane;
     this.#env = env;
-    this.#loop = this.#follow();
+    this.#informers = new Informers({ client: plane.client, log });
+    this.#pods = this.#informers.of(PODS, { namespace: SYSTEM, labelSelector: LABEL.attempt });
+    this.#pods.on(() => this.#lookAgain());
+    this.#informers.start();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#loop;
+    await this.#informers.stop();
+    await this.#looks;
     for (const { worker } of this.#carried.values()) {
       if (worker.isRunning) worker.kill('SIGKILL');
       await worker.ended;
@@ -61,27 +69,23 @@ export class WorkerNode {
     );
   }
 
-  async #follow(): Promise<void> {
-    while (!this.#isStopped) {
-      try {
-        await this.#look();
-      } catch {
-        // the API server is busy, or has stopped: the next look shows all of it again
-      }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    }
+  /** One look at a time, after each event. */
+  #lookAgain(): void {
+    this.#looks = this.#looks.then(() => this.#look());
   }
 
   async #look(): Promise<void> {
-    const { client } = this.#plane;
-    const { items } = await client.list(PODS, { namespace: SYSTEM, labelSelector: LABEL.attempt });
+    if (this.#isStopped) return;
     const present = new Set<string>();
-    for (const pod of items) {
+    for (const pod of this.#pods.list()) {
       const { uid = '', deletionTimestamp } = pod.metadata;
       if (deletionTimestamp !== undefined) continue;
       present.add(uid);
       if (!this.#carried.has(uid) && pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded')
-        await this.#start(client, pod);
+        // the API server may be busy, or have stopped
+        await this.#start(this.#plane.client, pod).catch(() => {
+          setTimeout(() => this.#lookAgain(), AGAIN_MS);
+        });
     }
     for (const [uid, { worker }] of this.#carried)
       if (!present.has(uid) && worker.isRunning) worker.kill('SIGTERM');
@@ -108,7 +112,7 @@ export class WorkerNode {
         // the pod was deleted, as those of a deadline and of a cancelled run are
         if (error instanceof KubeApiError && error.code === 404) return;
         // as a kubelet, it says so once the API server is available again
-        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
   }
 }

@@ -4,6 +4,7 @@ export const BLOCKS_BY_SPEC: Readonly<Record<string, string>> = {
   'docs/tutorial.md': 'test/docs/tutorial.long.ts',
   'docs/a2a.md': 'test/docs/pages.long.ts',
   'docs/agents.md': 'test/docs/pages.long.ts',
+  'docs/evaluation.md': 'test/docs/pages.long.ts',
   'docs/exporting.md': 'test/docs/pages.long.ts',
   'docs/otlp.md': 'test/docs/pages.long.ts',
   'docs/reading-exports.md': 'test/readers/page-lines.ts',
@@ -54,8 +55,8 @@ export const GIVEN_TO_TYPES: Readonly<Record<string, string>> = {
   'docs/agent-auth.md 1':
     'declare function verify(text: string | null): Promise<{ id: string; permissions: string[] } | undefined>;\n',
   'docs/feedback.md 1': `${RUNS_CLIENT}declare const runId: string;\ndeclare const sessionId: string;\n`,
-  'docs/runs.md 1': 'declare const key: string;\n',
   'docs/runs.md 2': 'declare const key: string;\n',
+  'docs/runs.md 3': 'declare const key: string;\n',
   'docs/store.md 1':
     "import { Client } from '@langchain/langgraph-sdk';\nimport { BaseStore } from '@langchain/langgraph-checkpoint';\ndeclare const client: Client;\ndeclare const config: { store: BaseStore };\ndeclare const userId: string;\n",
 };

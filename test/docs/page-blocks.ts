@@ -36,10 +36,15 @@ export function fencedBlocks(path: string): readonly FencedBlock[] {
 
 /**
  * The blocks of commands of a page, in their order: those without a language, and `sh`. `sh stays` marks one that runs
- * on, a comment `<!-- shows: TEXT -->` below a block what its output has; no reader sees either.
+ * on, a comment `<!-- shows: TEXT -->` below a block what its output has; no reader sees either. A program whose fence
+ * names a file is saved as that.
  */
 export function pageBlocks(path: string): readonly PageBlock[] {
   return fencedBlocks(path)
-    .filter(({ info }) => /^(?:|(?:sh|bash)(?: stays)?)$/.test(info))
-    .map(({ info, text, shows }) => ({ commands: text, stays: info.endsWith(' stays'), shows }));
+    .filter(({ info }) => /^(?:|(?:sh|bash)(?: stays)?|\S+ \S+\.(?:py|ts))$/.test(info))
+    .map(({ info, text, shows }) => {
+      const [, file] = /^\S+ (\S+\.\w+)$/.exec(info) ?? [];
+      const commands = file === undefined ? text : `cat > ${file} <<'END'\n${text}END\n`;
+      return { commands, stays: info.endsWith(' stays'), shows };
+    });
 }

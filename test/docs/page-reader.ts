@@ -22,8 +22,14 @@ export class PageReader {
   #terminal: ShellSession | undefined;
   #devUrl = DEV_URL;
 
-  /** @param given names of variables that the reader has set */
-  constructor(private readonly given: readonly string[] = []) {}
+  /**
+   * @param given names of variables that the reader has set
+   * @param programs folders of programs that the reader has installed
+   */
+  constructor(
+    private readonly given: readonly string[] = [],
+    private readonly programs: readonly string[] = [],
+  ) {}
 
   /**
    * Opens the terminal, over a platform of the reader's own when none is given.
@@ -35,7 +41,8 @@ export class PageReader {
       join(repository, 'bin', 'agentplane.js'),
       join(this.folder, 'node_modules', '.bin', 'agentplane'),
     );
-    symlinkSync(join(repository, 'examples'), join(this.folder, 'examples'));
+    for (const name of ['examples', join('node_modules', 'langsmith')])
+      symlinkSync(join(repository, name), join(this.folder, name));
     const place = join(this.folder, '.agentplane');
     if (dataFolder === undefined) this.#own = await startPlatform(place);
     else symlinkSync(dataFolder, place);
@@ -62,7 +69,7 @@ export class PageReader {
     const made = new ShellSession(this.folder, {
       ...environment,
       ...Object.fromEntries(this.given.map((name) => [name, 'given'])),
-      PATH: kubectl === undefined ? PATH : `${dirname(kubectl)}${delimiter}${PATH}`,
+      PATH: [...this.programs, ...(kubectl === undefined ? [] : [dirname(kubectl)]), PATH].join(delimiter),
       XDG_CONFIG_HOME: join(this.folder, 'config'),
     });
     this.#terminals.push(made);

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { repository } from '../support/platform.js';
@@ -15,7 +15,11 @@ const PAGES = ['runbook.md', 'a2a.md', 'otlp.md', 'exporting.md', 'costs.md', 'e
 /** Every block of commands of the pages by task, pasted in one terminal after the first blocks of the README. */
 describe('the pages by task', () => {
   const platform = sharedPlatform();
-  const reader = new PageReader(GIVEN_VARIABLES);
+  // the clients of Python, and a Node that runs TypeScript
+  const programs = [process.env['AGENTPLANE_TEST_PYTHON'] ?? '/usr/bin/python3', process.execPath].map(
+    dirname,
+  );
+  const reader = new PageReader(GIVEN_VARIABLES, programs);
 
   beforeAll(async () => {
     if (kubectl === undefined) return leaveOut('kubectl');

@@ -30,6 +30,7 @@ export interface Recording {
 
 /** What pages may take for granted on a machine. */
 const PROGRAMS = [
+  'aws',
   'agentplane',
   'npx',
   'npm',
@@ -49,6 +50,7 @@ const PROGRAMS = [
   'grep',
   'head',
   'mv',
+  'python3',
   'rm',
   'sed',
   'sleep',

@@ -125,6 +125,7 @@ describe('a deployment from an uploaded archive', () => {
 
     const { body: first } = await patch(made.id, object, {
       source_config: { build_command: 'cat notes.txt' },
+      min_ready_seconds: 0,
     });
     const revision = await ended(made.id, first.latest_revision_id ?? '');
     expect([revision.status, revision.status_message]).toEqual(['DEPLOYED', expect.anything()]);

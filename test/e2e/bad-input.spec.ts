@@ -252,6 +252,7 @@ describe('bad input', () => {
     await naming('missing');
     const { body } = await rest.patch<Deployment>(`/v2/deployments/${made.id}`, {
       source_revision_config: { image_uri: 'sample-agent' },
+      min_ready_seconds: 0,
     });
     const path = `/v2/deployments/${made.id}/revisions/${body.latest_revision_id}`;
     const shows = (status: string, reason?: string) =>

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { parse } from 'yaml';
 import { deploymentDatabases } from '#lib/deployment-database';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
+import { buildProgramBindings } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentDeploymentSpec,
@@ -18,6 +19,7 @@ import {
   PODS,
   type ResourceRef,
   RESOURCES,
+  ROLE_BINDINGS,
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
@@ -72,6 +74,8 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
       await waitFor(() => client.list(ref).then(() => true));
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE, labels } });
+    for (const binding of buildProgramBindings(NAMESPACE, 'agentplane-system'))
+      await client.create(ROLE_BINDINGS, binding);
     const tenantId = '7b0c1a52-1111-4222-8333-444455556666';
     const spec = { tenantId, plan: 'enterprise' } as const;
     await client.create(RESOURCES.Workspace, { metadata: { name: 'x' }, spec });
@@ -142,6 +146,7 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     let found: AgentDeployment | undefined;
     let shown = '';
     const look = async (): Promise<boolean> => {
+      await reportAgain(name);
       await reconciler.reconcile(keyOf(name)).catch(() => undefined);
       found = await client.get(RESOURCES.AgentDeployment, keyOf(name));
       const database = findCondition(found.status?.conditions, 'DatabaseReady');
@@ -157,8 +162,21 @@ const SIZE = { dbCpu: 0.5, dbMemoryMb: 512, dbStorageGi: 5, dbMaxConnections: 90
     return found;
   }
 
+  /** Pods that were reported, and whether they are ready. */
+  const reported = new Map<string, boolean>();
+
+  /** The scheduler, which knows of no node, tries a pod again and takes back that one has it. */
+  async function reportAgain(name: string): Promise<void> {
+    const isReady = reported.get(name);
+    if (isReady === undefined) return;
+    const pod = await client.find(PODS, keyOf(`${name}-postgres-0`));
+    const scheduled = pod?.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+    if (scheduled?.status === 'False') await reportPod(name, isReady);
+  }
+
   /** As a kubelet reports it. */
   async function reportPod(name: string, isReady: boolean): Promise<void> {
+    reported.set(name, isReady);
     await waitFor(async () => (await client.find(PODS, keyOf(`${name}-postgres-0`))) !== undefined);
     await client.mergeStatus(PODS, keyOf(`${name}-postgres-0`), {
       status: {

@@ -18,14 +18,9 @@ import {
   SECRETS,
 } from '#lib/resources';
 import { type GitRepository, type GitServer, gitServer, itLong, waitFor } from '#lib/testing';
-import {
-  newDataFolder,
-  type Platform,
-  removeDataFolder,
-  repository,
-  startPlatform,
-} from '../support/platform.js';
+import { repository } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
+import { sharedPlatform } from '../support/shared-platform.js';
 
 interface Deployment {
   readonly id: string;
@@ -48,18 +43,16 @@ async function answerAt(server: string, host: string, path: string): Promise<str
   return await text(answer);
 }
 
-const NAMESPACE = 'ws-default';
 const TOKEN = 'token-of-the-git-host';
 const FOLDER = 'agents/weather';
 const PATIENT = { intervalMs: 100 };
 
 describe('deployments from git', () => {
-  const dataFolder = newDataFolder();
+  const platform = sharedPlatform();
   const integration = randomUUID();
   let git: GitServer;
   let source: GitRepository;
   let commit: string;
-  let platform: Platform;
   let client: KubeClient;
   let rest: Rest;
 
@@ -72,14 +65,11 @@ describe('deployments from git', () => {
         recursive: true,
       });
     commit = await source.commit({});
-    platform = await startPlatform(dataFolder, {
-      environment: { AGENTPLANE_BUILD_PUSH_PERIOD_MS: '600000' },
-    });
     rest = new Rest(platform.credentials);
     const { kubeconfig: kubeconfigPath } = platform.credentials;
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: 'test' });
     await client.create(SECRETS, {
-      metadata: { name: GIT_INTEGRATIONS, namespace: NAMESPACE },
+      metadata: { name: GIT_INTEGRATIONS, namespace: platform.namespace },
       type: SECRET_TYPE.gitIntegrations,
       data: {
         [integration]: formatGitIntegration({ name: 'ours', host: git.host, token: TOKEN, ca: git.ca }),
@@ -88,9 +78,7 @@ describe('deployments from git', () => {
   });
   afterAll(async () => {
     await client?.close();
-    await platform?.stop();
     await git?.close();
-    removeDataFolder(dataFolder);
   });
 
   const deploy = async (name: string, config: object = {}, revision: object = {}): Promise<Deployment> => {
@@ -119,7 +107,7 @@ describe('deployments from git', () => {
     return { last, seen: [...seen] };
   };
   const followed = (name: string) =>
-    client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: NAMESPACE, name });
+    client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: platform.namespace, name });
   /** As GitHub calls the webhook of the integration. */
   const announce = async (push: object): Promise<void> => {
     const path = `/v1/integrations/git_host/${integration}/webhook`;
@@ -136,10 +124,10 @@ describe('deployments from git', () => {
     expect([answer.status, await answer.json()]).toEqual([202, { woken: 1 }]);
   };
   const arev = (name: string) =>
-    client.get<AgentRevision>(RESOURCES.AgentRevision, { namespace: NAMESPACE, name });
+    client.get<AgentRevision>(RESOURCES.AgentRevision, { namespace: platform.namespace, name });
 
   it('builds a folder of a private repository, serves it, and follows its branch', async () => {
-    const deployment = await deploy('from-git', { build_command: 'echo "in $(pwd)"; sleep 3; touch built' });
+    const deployment = await deploy('from-git', { build_command: 'echo "in $(pwd)"; sleep 1; touch built' });
     const { last, seen: states } = await follow(deployment);
     expect(last).toMatchObject({
       status: 'DEPLOYED',
@@ -155,24 +143,29 @@ describe('deployments from git', () => {
     expect((await fetch(`${body.url}/ok`)).status).toBe(200);
     // the assigned route leads there by its host
     const { custom_url: route } = body.source_config;
-    expect(route).toMatch(/^http:\/\/from-git--ws-default\.agents\.localhost:\d+$/);
+    expect(route).toMatch(new RegExp(`^http://from-git--${platform.namespace}\\.agents\\.localhost:\\d+$`));
     const routed = await answerAt(platform.credentials.restUrl, new URL(route ?? '').host, '/info');
     expect(routed).toBe(await (await fetch(`${body.url}/info`)).text());
     expect(routed).not.toBe(await (await fetch(`${platform.credentials.restUrl}/info`)).text());
     const revision = await arev('from-git-00001');
     expect(revision.status?.image).toMatch(/^local\/from-git@sha256:[0-9a-f]{64}$/);
-    const kept = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'from-git-00001-build' });
+    const kept = await client.get(CONFIG_MAPS, {
+      namespace: platform.namespace,
+      name: 'from-git-00001-build',
+    });
     expect(kept.data?.['fetch.log']).toContain(`fetching ${commit}`);
     expect(kept.data?.['build.log']).toMatch(/in \/.*\/source\/agents\/weather\n/);
     // nothing of the build is left
     await waitFor(async () => {
-      const key = { namespace: NAMESPACE, name: 'from-git-00001-build' };
+      const key = { namespace: platform.namespace, name: 'from-git-00001-build' };
       return !(await client.find(JOBS, key)) && !(await client.find(SECRETS, key));
     });
-    const images = join(dataFolder, 'images', 'closed');
-    expect(readdirSync(images).filter((name) => name.endsWith('.json'))).toHaveLength(1);
+    const images = join(platform.dataFolder, 'images', 'closed');
+    const digest = revision.status?.image?.split('@')[1]?.replace(':', '-') ?? 'no digest';
+    expect(readdirSync(images)).toEqual(expect.arrayContaining([digest, `${digest}.json`]));
     expect(
-      spawnSync('grep', ['-rl', TOKEN, images, join(dataFolder, 'logs')], { encoding: 'utf8' }).stdout,
+      spawnSync('grep', ['-rl', TOKEN, images, join(platform.dataFolder, 'logs')], { encoding: 'utf8' })
+        .stdout,
     ).toBe('');
     // followed from here on: what was pushed before belongs to this revision
     const following = { source_config: { build_on_push: true } };
@@ -181,7 +174,7 @@ describe('deployments from git', () => {
     const pushed = await source.commit({ 'README.md': 'Pushed.' });
     // the next look by itself is ten minutes away; which commit the call names does not count
     await announce({ ref: 'refs/heads/main', after: '1'.repeat(40), repository: { clone_url: source.url } });
-    const next = { namespace: NAMESPACE, name: 'from-git-00002' };
+    const next = { namespace: platform.namespace, name: 'from-git-00002' };
     await waitFor(
       async () =>
         (await client.find<AgentRevision>(RESOURCES.AgentRevision, next))?.status?.repoCommitSha === pushed,
@@ -219,7 +212,7 @@ describe('deployments from git', () => {
     }, PATIENT);
     if (!('build_command' in config)) return;
     // the log is kept once the end is reported
-    const place = { namespace: NAMESPACE, name: `${name}-00001-build` };
+    const place = { namespace: platform.namespace, name: `${name}-00001-build` };
     const kept = await waitFor(() => client.find(CONFIG_MAPS, place), PATIENT);
     expect(kept.data?.['build.log']).toContain('what went wrong');
   });

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -114,6 +115,29 @@ describe('agentplane import langsmith', () => {
     const { rows } = await run('--workspace', target.workspace);
     expect(sumOf(rows, 'runs', 'there')).toBe(filled.runs);
     expect(await contentsOf(new Rest(target.credentials))).toEqual(before);
+  });
+
+  it('brings the files of runs', async () => {
+    const from = new Rest(source.credentials);
+    const [id, bytes] = [randomUUID(), randomBytes(70_000)];
+    const form = new FormData();
+    const scan = { id, trace_id: id, name: 'scan', run_type: 'chain', session_name: 'files', inputs: {} };
+    const stamp = '20260601T000000000000Z';
+    const post = { ...scan, dotted_order: `${stamp}${id}`, start_time: '2026-06-01T00:00:00Z' };
+    form.append(`post.${id}`, new Blob([JSON.stringify(post)], { type: 'application/json' }));
+    form.append(`attachment.${id}.page 1`, new Blob([bytes], { type: 'image/png' }));
+    expect(await from.post('/runs/multipart', form)).toMatchObject({ status: 202 });
+    for (let times = 0; times < 2; times++) {
+      const { rows } = await run('--project', 'files');
+      expect(sumOf(rows, 'attachments', 'written')).toBe(1);
+    }
+    const { body } = await new Rest(target.credentials).get<{
+      s3_urls: Record<string, { presigned_url: string; mime_type: string }>;
+    }>(`/runs/${id}`);
+    const file = body.s3_urls['attachment.page 1'];
+    expect(file?.mime_type).toBe('image/png');
+    const answer = await fetch(new URL(file?.presigned_url ?? '', target.credentials.restUrl));
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
   });
 
   it('creates deployments when asked to, once', async () => {

@@ -7,12 +7,12 @@ import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { keyOf, NAMESPACES, NODES, type Pod, PODS, SERVICE_ACCOUNTS } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { steppedClock, temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { steppedClock, temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js';
 import { WorkerProcess } from '../../apps/export-worker/testdata/worker-process.js';
-import { ControlPlane } from '../control-plane/control-plane.js';
+import { type ControlPlane, testControlPlane } from '../control-plane/control-plane.js';
 import { Program } from '../control-plane/program.js';
 
 const HOUR_S = 3_600;
@@ -34,15 +34,12 @@ const isNear = (time: string, ms = Date.now()): boolean => Math.abs(Date.parse(t
 afterEach(() => set(0));
 
 faked('an api whose clock is set', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   let plane: ControlPlane;
   let url: string;
   let key: string;
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    plane = await start();
     url = await plane.startApi(clock?.environment);
     key = (await plane.traces.apiKeys.mint(plane.tenantId, { name: 'k', scope: 'workspace' })).key;
   });

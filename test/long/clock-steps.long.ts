@@ -9,15 +9,8 @@ import {
   RESOURCES,
   SERVICES,
 } from '#lib/resources';
-import {
-  type SteppedClock,
-  steppedClock,
-  temporaryFolder,
-  testEmbeddedKube,
-  testPostgres,
-  waitFor,
-} from '#lib/testing';
-import { ControlPlane, NAMESPACE, SYSTEM } from '../control-plane/control-plane.js';
+import { type SteppedClock, steppedClock, waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from '../control-plane/control-plane.js';
 
 const HOUR_S = 3_600;
 const HOUR_MS = HOUR_S * 1_000;
@@ -32,17 +25,14 @@ if (!hasFakeTime)
 
 /** The clock of one program is set by an hour, both ways, while it leads, rolls out and exports. */
 (hasFakeTime ? describe : describe.skip)('a control plane with one clock that is set', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   const clocks = new Map<string, SteppedClock>();
   let plane: ControlPlane;
   let projectId: string;
   let count = 0;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    plane = await start();
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
     for (const name of ['controller', 'listener'] as const) {
       const clock = steppedClock();

@@ -13,8 +13,8 @@ import {
   RESOURCES,
   SECRETS,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE, SYSTEM } from '../control-plane/control-plane.js';
+import { waitFor } from '#lib/testing';
+import { type ControlPlane, NAMESPACE, SYSTEM, testControlPlane } from '../control-plane/control-plane.js';
 
 const WORKSPACES = Number(process.env.SCHEDULE_WORKSPACES ?? 50);
 /** Of each schedule. */
@@ -52,19 +52,13 @@ const isCompleted = ({ status }: BulkExport | BulkExportRun): boolean =>
  * they have exported everything. `decide-archive.spec.ts` goes through the hours of a year without servers.
  */
 describe('hourly schedules of many workspaces', () => {
-  const server = testEmbeddedKube();
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
+  const start = testControlPlane();
   const workspaces: ScheduledWorkspace[] = [];
   let plane: ControlPlane;
   let url: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    plane = await ControlPlane.start({
-      kubeconfigPath: server.kubeconfigPath,
-      databaseUri: uri,
-      folder,
+    plane = await start({
       isForExports: true,
       controller: {
         AGENTPLANE_EXPORT_HISTORY_COUNT: String(KEPT),
@@ -87,8 +81,6 @@ describe('hourly schedules of many workspaces', () => {
     const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at);
     const { data } = await plane.client.get(SECRETS, { namespace: NAMESPACE, name: 'store' });
     const isReady = async () => {
-      // the schedules before are at work already: one that cannot renew its lease on a busy machine ends
-      plane.superviseController();
       const { status } = await plane.client.get(RESOURCES.Workspace, { name });
       return isConditionTrue(status?.conditions, 'Ready');
     };
@@ -189,8 +181,6 @@ describe('hourly schedules of many workspaces', () => {
     let middle: Counts = {};
     await waitFor(
       async () => {
-        // one that cannot renew its lease on a busy machine ends
-        plane.superviseController();
         const found = await workAll(ended);
         const counts = await count();
         for (const [name, n] of Object.entries(counts)) most[name] = Math.max(most[name] ?? 0, n);
@@ -211,7 +201,6 @@ describe('hourly schedules of many workspaces', () => {
       expect(most[name]).toBeLessThanOrEqual(WORKSPACES * 2 * (AT_WORK + 3) + 10);
     await waitFor(
       async () => {
-        plane.superviseController();
         await endWorkers();
         const left = await count();
         const bound: Counts = {

@@ -7,9 +7,10 @@ import type { Chromium } from './chromium.js';
 const AXE = readFileSync(join(repository, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
 /** Violations of axe on the page that is open: the rule and the first elements. */
-export async function violationsOf(browser: Chromium): Promise<unknown> {
+export async function violationsOf(browser: Chromium): Promise<readonly unknown[]> {
   await browser.read(AXE);
-  return browser.resolve(
+  const found = await browser.resolve(
     'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map(({ html }) => html.slice(0, 200))]))',
   );
+  return found as readonly unknown[];
 }

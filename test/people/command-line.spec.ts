@@ -1,9 +1,10 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitFor } from '#lib/testing';
 import { agentplane, type Ending } from '../cli/agentplane.js';
 import { repository } from '../support/platform.js';
-import { sharedPlatform } from '../support/shared-platform.js';
+import { sharedPlatform, takeOverAfter } from '../support/shared-platform.js';
 
 /** Where people who know nothing but `--help` stopped, each mended. */
 describe('agentplane for a person who knows --help alone', () => {
@@ -63,6 +64,7 @@ describe('agentplane for a person who knows --help alone', () => {
       cpSync(join(repository, 'examples', 'new-agent'), agent, { recursive: true });
       await run('image', 'add', 'mine', agent);
       await run('deploy', 'mine');
+      await takeOverAfter(platform.credentials, 'mine');
       writeFileSync(graph, `${readFileSync(graph, 'utf8')}\n// changed\n`);
       const { output } = await run('image', 'add', 'mine', agent, '--deploy');
       expect(output).toMatch(/^agentdeployment\/mine gets a new revision$/m);
@@ -100,7 +102,10 @@ describe('agentplane for a person who knows --help alone', () => {
       const { complaint } = await run('export', 'create', 'day', '--project', 'sample-agent');
       expect(complaint).not.toContain('Note');
       expect(complaint).toContain('"agentplane export files day"');
-      expect((await run('export', 'list')).output).toMatch(/^day +sample-agent/m);
+      // the controller finds the project a moment after the export was made
+      await waitFor(async () => /^day +sample-agent/m.test((await run('export', 'list')).output), {
+        what: 'the project of the export',
+      });
     });
 
     it('names what to do about a name that is in use', async () => {
@@ -140,10 +145,23 @@ describe('agentplane for a person who knows --help alone', () => {
       const { complaint } = await run('export', 'create', ...words);
       const command = 'agentplane export list -l agentplane.dev/source-export=hourly';
       expect(complaint).toContain(command);
+      expect(complaint).toMatch(/^2 windows since .* an export of each is made now; --catch-up none/m);
       for (const verb of ['files', 'verify']) {
         const ending = await attempt('export', verb, 'hourly');
         expect([ending.code, ending.complaint]).toEqual([1, expect.stringContaining(command)]);
       }
+    });
+
+    it.each([
+      ['a filter that does not parse', ['--filter', 'eq(status "error")'], /position 10: /],
+      [
+        'more windows of the past than a day has, unless they are asked for',
+        ['--from', '2026-05-01', '--every', '1h'],
+        /windows since 2026-05-01\S* have ended: --catch-up all makes .* nothing was created/,
+      ],
+    ])('refuses %s', async (_what, words, message) => {
+      const { code, complaint } = await attempt('export', 'create', 'bad', '--project', 'x', ...words);
+      expect([code, complaint]).toEqual([2, expect.stringMatching(message)]);
     });
 
     it('names an export as it was named', async () => {

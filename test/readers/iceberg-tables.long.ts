@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testPostgres } from '#lib/testing';
-import { ExportStand } from '../../apps/export-worker/testdata/export-stand.js';
+import { ExportStand, STAND_KEYS } from '../../apps/export-worker/testdata/export-stand.js';
 import { READERS_PYTHON } from './run-lines.js';
 
 const DAY = '2026-11-20';
@@ -62,8 +62,8 @@ const hasReaders =
       const { stdout } = await promisify(execFile)(READERS_PYTHON, [
         join(import.meta.dirname, 'iceberg_tables.py'),
         stand.endpoint,
-        'AKTEST',
-        'secret',
+        STAND_KEYS.accessKeyId,
+        STAND_KEYS.secretAccessKey,
         `s3://${stand.bucket}/x/tables/schedule=${scheduleId}/runs`,
       ]);
       const count = runs.length;

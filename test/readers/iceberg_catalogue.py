@@ -1,37 +1,21 @@
-"""Reads a table through the catalogue: REST_URL KEY WAREHOUSE_STORE ACCESS SECRET NAMESPACE TABLE.
+"""Reads a table through the catalogue: REST_URL KEY WAREHOUSE_STORE ACCESS SECRET NAMESPACE TABLE QUESTIONS.
 
-Prints a line of JSON for each reader: its name and the answers to the same questions.
+QUESTIONS is JSON: a statement over the view t for each name, which answers one value. Prints a line of JSON for each
+reader: its name and the answers to the questions.
 """
-import glob
-import importlib.util
 import json
-import os
 import sys
 
-rest, key, endpoint, access, secret, namespace, table = sys.argv[1:]
-QUESTIONS = {
-    "rows": "SELECT count(*) FROM t",
-    "tokens": "SELECT sum(total_tokens)::BIGINT FROM t",
-    "names": "SELECT string_agg(DISTINCT name, ',' ORDER BY name) FROM t",
-}
+from duckdb_extensions import connect
 
-
-def extension(name):
-    root = os.path.dirname(importlib.util.find_spec(f"duckdb_extension_{name}").origin)
-    return glob.glob(f"{root}/**/*.duckdb_extension", recursive=True)[0]
+rest, key, endpoint, access, secret, namespace, table, questions = sys.argv[1:]
+QUESTIONS = json.loads(questions)
 
 
 def with_duckdb():
     """With keys of its own for the bucket."""
-    import duckdb
-
-    db = duckdb.connect()
-    for name in ("avro", "httpfs", "iceberg"):
-        db.execute(f"LOAD '{extension(name)}'")
-    db.execute(
-        "CREATE SECRET (TYPE s3, KEY_ID ?, SECRET ?, ENDPOINT ?, USE_SSL false, URL_STYLE 'path')",
-        [access, secret, endpoint.removeprefix("http://")],
-    )
+    db = connect(endpoint, access, secret)
+    db.execute("SET TimeZone = 'UTC'")
     db.execute(
         f"ATTACH 'lake' AS lake (TYPE iceberg, ENDPOINT '{rest}/iceberg', TOKEN '{key}', ACCESS_DELEGATION_MODE 'none')"
     )
@@ -57,6 +41,7 @@ def with_pyiceberg(credentials):
     assert catalogue.list_tables(namespace) == [(namespace, table)]
     found = catalogue.load_table((namespace, table))
     db = duckdb.connect()
+    db.execute("SET TimeZone = 'UTC'")
     db.register("t", found.scan().to_arrow())
     return {name: db.execute(sql).fetchone()[0] for name, sql in QUESTIONS.items()}
 

@@ -2,11 +2,10 @@
 
 Prints a line of JSON for each reader: its name and the answers to the same questions.
 """
-import glob
-import importlib.util
 import json
-import os
 import sys
+
+from duckdb_extensions import connect
 
 endpoint, key, secret, folder = sys.argv[1:]
 QUESTIONS = {
@@ -19,21 +18,8 @@ QUESTIONS = {
 }
 
 
-def extension(name):
-    root = os.path.dirname(importlib.util.find_spec(f"duckdb_extension_{name}").origin)
-    return glob.glob(f"{root}/**/*.duckdb_extension", recursive=True)[0]
-
-
 def with_duckdb():
-    import duckdb
-
-    db = duckdb.connect()
-    for name in ("avro", "httpfs", "iceberg"):
-        db.execute(f"LOAD '{extension(name)}'")
-    db.execute(
-        "CREATE SECRET (TYPE s3, KEY_ID ?, SECRET ?, ENDPOINT ?, USE_SSL false, URL_STYLE 'path')",
-        [key, secret, endpoint.removeprefix("http://")],
-    )
+    db = connect(endpoint, key, secret)
     db.execute("SET TimeZone = 'UTC'")
     db.execute("SET unsafe_enable_version_guessing = false")
     db.execute(f"CREATE VIEW t AS SELECT * FROM iceberg_scan('{folder}', version_name_format = 'v%s%s.metadata.json')")

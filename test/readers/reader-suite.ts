@@ -6,7 +6,7 @@ import type { BulkExportRunSpec } from '#lib/resources';
 import { testPostgres } from '#lib/testing';
 import { EXPORT_COLUMNS } from '#lib/trace-store';
 import type { DdlEngine } from '../../apps/cli/src/export/ddl-engine.js';
-import { renderDdl } from '../../apps/cli/src/export/render-ddl.js';
+import { renderDdl } from '../../apps/cli/src/export/export-ddl-command.js';
 import { ExportStand, type SentRun } from '../../apps/export-worker/testdata/export-stand.js';
 import { judgement } from '../../apps/export-worker/testdata/judgement.js';
 import { type PageLines, pageLines } from './page-lines.js';
@@ -15,7 +15,8 @@ import { compared, storedRows } from './stored-rows.js';
 
 const DAYS = ['2026-11-19', '2026-11-20'] as const;
 const RUNS_PER_DAY = 400;
-const ROWS_PER_FILE = 150;
+/** The first day is a file with a copied row group; those of two tiers of the second day are mixed, so its rows are read. */
+const ROWS_PER_FILE = [RUNS_PER_DAY, 150] as const;
 /** Engines whose tables are tried, by the language of their lines. */
 const ENGINE_OF: Readonly<Record<string, DdlEngine>> = { sql: 'duckdb', clickhouse: 'clickhouse' };
 const FORMATS = ['v1', 'v2_beta', 'jsonl'] as const;
@@ -61,7 +62,7 @@ function runsOf(day: string): readonly SentRun[] {
         end_time: start_time.replace('Z', '+00:00'),
         tags: n % 4 === 0 ? ['', 'ä', '"'] : [],
         run_type: n % 2 === 0 ? 'llm' : 'chain',
-        trace_tier: n % 3 === 0 ? 'shortlived' : 'longlived',
+        trace_tier: n % 3 === 0 && day !== DAYS[0] ? 'shortlived' : 'longlived',
         ...(n % 4 === 1 ? { reference_example_id: randomUUID() } : {}),
       },
       fields: {
@@ -95,12 +96,16 @@ export function describeReaders(languages: readonly string[]): void {
         await stand.traces.feedback.create(stand.tenantId, judgement(id, at + n));
     stored = await storedRows(uri, projectId);
     expect(stored.filter((row) => row['feedback_stats'] !== null)).toHaveLength(judged.length);
+    expect(await stand.seal()).toBe(stored.length);
     for (const format of FORMATS) {
       const exportId = randomUUID();
-      for (const day of DAYS) {
+      for (const [at, day] of DAYS.entries()) {
         const spec = stand.specOf(projectId, day, { exportId, ...filesOf(format) });
-        const files = { AGENTPLANE_EXPORT_FILE_ROWS: String(ROWS_PER_FILE) };
-        expect(await stand.work(spec, randomUUID(), 1, files).ended).toBe(0);
+        const files = { AGENTPLANE_EXPORT_FILE_ROWS: String(ROWS_PER_FILE[at]) };
+        const worker = stand.work(spec, randomUUID(), 1, files);
+        expect(await worker.ended).toBe(0);
+        const isCopied = worker.log.some(({ copiedBytes }) => Number(copiedBytes) > 0);
+        expect(isCopied).toBe(at === 0 && format !== 'jsonl');
       }
       const folder = stand.folderOf({ exportId });
       const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
@@ -168,7 +173,7 @@ export function describeReaders(languages: readonly string[]): void {
         const found = await runLines(lines, paths);
         const isRounded = lines.language === 'js';
         const show = { isRounded, listsAsText: format === 'v1', isReprinted: format === 'jsonl' };
-        const wanted = lines.reads === 'file' ? stored.slice(0, ROWS_PER_FILE) : stored;
+        const wanted = lines.reads === 'file' ? stored.slice(0, ROWS_PER_FILE[0]) : stored;
         expect(byId(found.map((row) => compared(row, show)))).toEqual(
           byId(wanted.map((row) => compared(row, show))),
         );

@@ -4,7 +4,7 @@ import { AGENT_REQUESTS } from './agent-requests.js';
 import type { Named } from './rest-requests.js';
 
 /** They answer whoever asks. */
-const PUBLIC = ['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs', 'GET /ui/:name/:file'];
+const PUBLIC = ['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs', 'GET /chat', 'GET /ui/:name/:file'];
 
 /** They answer whoever has a key that there is nothing to answer. */
 const BARREN = ['GET /mcp', 'DELETE /mcp'];

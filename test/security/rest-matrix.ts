@@ -311,4 +311,6 @@ const EXPECTED: Readonly<Record<string, readonly number[]>> = {
   'GET /iceberg/v1/namespaces/{namespace}/tables': [404],
   'GET /iceberg/v1/namespaces/{namespace}/tables/{table}': [404],
   'POST /iceberg/v1/sign/{export_id}': [404],
+  // its days are not sealed
+  'POST /iceberg/v1/sign/projects/{project_id}': [404],
 };

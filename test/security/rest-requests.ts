@@ -135,6 +135,15 @@ const SIGN_READ: RouteRequest = {
     { method: 'GET', uri: `http://127.0.0.1/agentplane/exports/export_id=${ids.export_id}/x.parquet` },
   ],
 };
+const SIGN_SEALED: RouteRequest = {
+  path: ({ ids }) => ({ project_id: ids.session_id }),
+  bodies: ({ ids }) => [
+    {
+      method: 'GET',
+      uri: `http://127.0.0.1/agentplane-attachments/lake/${randomUUID()}/${ids.session_id}/table/x`,
+    },
+  ],
+};
 const CATALOGUE: RouteRequest = { path: ({ project }) => ({ namespace: project, table: 'walk' }) };
 
 /**
@@ -143,6 +152,7 @@ const CATALOGUE: RouteRequest = { path: ({ project }) => ({ namespace: project, 
  */
 export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   ...DATASET_REQUESTS,
+  'GET /api/v1/lake': { query: ({ ids }) => `session_id=${ids.session_id}` },
   ...PRICE_REQUESTS,
   ...PROMPT_REQUESTS,
   'POST /auth/verify': NOTHING,
@@ -152,6 +162,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /iceberg/v1/namespaces/{namespace}/tables': CATALOGUE,
   'GET /iceberg/v1/namespaces/{namespace}/tables/{table}': CATALOGUE,
   'POST /iceberg/v1/sign/{export_id}': SIGN_READ,
+  'POST /iceberg/v1/sign/projects/{project_id}': SIGN_SEALED,
   'GET /api/v1/workspaces/current': NOTHING,
   'GET /api/v1/api-key': { query: 'include_revoked=true' },
   'POST /api/v1/api-key': { bodies: () => [{ description: 'attack' }] },

@@ -1,5 +1,5 @@
 import { parseInstant, type Instant } from '#lib/time';
-import type { FilterableRun } from '#lib/filter-language';
+import type { FilterableRun } from './evaluate-filter.js';
 
 const UUID = '4070f233-f61e-44eb-bff1-da3c163895a3';
 

@@ -35,6 +35,7 @@ export interface PodSpec {
     readonly image: string;
     readonly env?: readonly Variable[];
     readonly readinessProbe?: { readonly timeoutSeconds?: number };
+    readonly livenessProbe?: { readonly periodSeconds?: number; readonly failureThreshold?: number };
     readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
   }[];
 }
@@ -54,6 +55,9 @@ export function findHelm(): string | undefined {
   return existsSync(built) ? built : undefined;
 }
 
+/** Texts of the chart with values that were rendered before, by these values: Helm takes half a second for each. */
+const rendered = new Map<string, string>();
+
 /** Helm on the chart of this repository. */
 export class Helm {
   /** @param folder for files of values */
@@ -66,16 +70,26 @@ export class Helm {
   try(command: readonly string[], values: object): { readonly code: number | null; readonly text: string } {
     const file = join(this.folder, 'values.yaml');
     writeFileSync(file, JSON.stringify(values)); // JSON is YAML too
-    const ran = spawnSync(this.binary, [...command, CHART, '--values', file], { encoding: 'utf8' });
+    const env = { ...process.env, GOGC: 'off' }; // a command that ends needs no collector
+    const words = [...command, CHART, '--values', file];
+    const ran = spawnSync(this.binary, words, { encoding: 'utf8', env });
     return { code: ran.status, text: `${ran.stdout}${ran.stderr}` };
   }
 
   /** What an installation into the namespace `plane` would apply, hooks included. */
   render(values: object): Rendered[] {
-    const { code, text } = this.try(['template', 'agentplane', '--namespace', 'plane'], values);
-    if (code !== 0) throw new Error(text);
-    return parseAllDocuments(text)
+    return parseAllDocuments(this.#textOf(values))
       .map((document) => document.toJS() as Rendered | null)
       .filter((object) => object !== null);
+  }
+
+  #textOf(values: object): string {
+    const key = JSON.stringify(values);
+    const known = rendered.get(key);
+    if (known !== undefined) return known;
+    const { code, text } = this.try(['template', 'agentplane', '--namespace', 'plane'], values);
+    if (code !== 0) throw new Error(text);
+    rendered.set(key, text);
+    return text;
   }
 }

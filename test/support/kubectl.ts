@@ -56,7 +56,8 @@ export class Kubectl {
       const child = execFile(
         this.binary,
         ['--kubeconfig', this.kubeconfig, ...args],
-        { env: { ...process.env, ...options.env }, maxBuffer: 64 << 20 },
+        // a command that ends needs no collector
+        { env: { ...process.env, GOGC: 'off', ...options.env }, maxBuffer: 64 << 20 },
         (error, stdout, stderr) =>
           resolve({ code: error ? (typeof error.code === 'number' ? error.code : 1) : 0, stdout, stderr }),
       );

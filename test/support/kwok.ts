@@ -82,10 +82,18 @@ export class Kwok {
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
 
-  /** @param folder for its configuration and its log */
-  constructor(binary: string, kubeconfig: string, folder: string) {
+  /**
+   * @param folder for its configuration and its log
+   * @param more of its configuration, and flags
+   */
+  constructor(
+    binary: string,
+    kubeconfig: string,
+    folder: string,
+    more: { readonly config?: string; readonly flags?: readonly string[] } = {},
+  ) {
     const config = join(folder, 'kwok.yaml');
-    writeFileSync(config, STAGES);
+    writeFileSync(config, `${STAGES}${more.config ?? ''}`);
     const log = openSync(join(folder, 'kwok.log'), 'a');
     this.#child = spawn(
       binary,
@@ -95,6 +103,7 @@ export class Kwok {
         '--manage-all-nodes=true',
         '--node-ip=127.0.0.1',
         '--node-lease-duration-seconds=40',
+        ...(more.flags ?? []),
       ],
       { stdio: ['ignore', log, log] },
     );

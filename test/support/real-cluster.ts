@@ -122,7 +122,9 @@ export class RealCluster {
   }
 
   #run(...words: readonly string[]): void {
-    execFileSync('bash', [SCRIPT, ...words], { ...this.#options, timeout: 300_000 });
+    // what it says of a failure is in the message of the error
+    const stdio = ['ignore', 'ignore', 'pipe'] as const;
+    execFileSync('bash', [SCRIPT, ...words], { ...this.#options, stdio: [...stdio], timeout: 300_000 });
   }
 
   /** While callers of this process ask on. */

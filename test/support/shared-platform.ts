@@ -5,7 +5,14 @@ import { parse, stringify } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { CONDITION, DEFAULT_LISTENER, isConditionTrue, RESOURCES, SECRETS } from '#lib/resources';
 import { stopWithProcess, waitFor } from '#lib/testing';
-import { newDataFolder, type Platform, removeDataFolder, startPlatform } from './platform.js';
+import {
+  type Credentials,
+  newDataFolder,
+  type Platform,
+  removeDataFolder,
+  startPlatform,
+} from './platform.js';
+import { Rest } from './rest.js';
 import { makeWorkspace, type Workspace } from './workspace.js';
 
 /** A new workspace of the platform that the test files of a process share. Usable once `beforeAll` has run. */
@@ -20,8 +27,13 @@ const FIRST_WORKSPACE = 'default';
 const LOCAL = { namespace: 'ws-default', name: 'local' };
 const LOCAL_KEYS = { namespace: 'ws-default', name: 'local-destination' };
 
+/** One that waits costs some 3 % of a processor. Files that need one run one after another, before all others. */
+const MAX_IDLE_MS = 20_000;
+
 /** The platform that the files of this process share, while it is up. */
 let shared: Platform | undefined;
+let idle: NodeJS.Timeout | undefined;
+let users = 0;
 let made = 0;
 
 /**
@@ -34,13 +46,17 @@ let made = 0;
 export function sharedPlatform(): SharedPlatform {
   let found: SharedPlatform | undefined;
   beforeAll(async () => {
-    shared = shared && (await answers(shared)) ? shared : await start();
+    clearTimeout(idle);
+    users++;
+    if (shared && !(await answers(shared))) await stop();
+    shared ??= await start();
     found = await withKube(shared, async (kube, platform) => await addWorkspace(platform, kube));
   });
   afterAll(async () => {
     if (found) removeDataFolder(found.dataFolder);
     if (found && shared) await withKube(shared, deleteWorkspaces);
     found = undefined;
+    if (--users === 0) idle = setTimeout(() => void stop(), MAX_IDLE_MS).unref();
   });
 
   function running(): SharedPlatform {
@@ -68,13 +84,23 @@ export function sharedPlatform(): SharedPlatform {
 }
 
 async function start(): Promise<Platform> {
-  // each workspace would load a spare process that no later start claims: platforms of single files keep them
-  const platform = await startPlatform(newDataFolder(), { environment: { AGENTPLANE_SPARES: '0' } });
-  stopWithProcess(async () => {
-    await platform.stop();
-    removeDataFolder(platform.dataFolder);
-  });
+  const environment = {
+    // each workspace would load a spare process that no later start claims: platforms of single files keep them
+    AGENTPLANE_SPARES: '0',
+    // pushes are announced
+    AGENTPLANE_BUILD_PUSH_PERIOD_MS: '600000',
+  };
+  const platform = await startPlatform(newDataFolder(), { environment });
+  stopWithProcess(stop);
   return platform;
+}
+
+async function stop(): Promise<void> {
+  const platform = shared;
+  shared = undefined;
+  if (!platform) return;
+  await platform.stop();
+  removeDataFolder(platform.dataFolder);
 }
 
 async function answers({ credentials }: Platform): Promise<boolean> {
@@ -148,10 +174,38 @@ function openFolder(
   return { dataFolder, credentials };
 }
 
+/** A deletion that takes longer is named in the output of the tests. */
+const SLOW_MS = 5_000;
+
 /** A workspace ends after its pods. */
 async function deleteWorkspaces(kube: KubeClient): Promise<void> {
   const list = async () =>
     (await kube.list(RESOURCES.Workspace)).items.filter(({ metadata }) => metadata.name !== FIRST_WORKSPACE);
   for (const { metadata } of await list()) await kube.delete(RESOURCES.Workspace, metadata);
-  await waitFor(async () => (await list()).length === 0, { what: 'the end of the workspaces' });
+  const isGone = async () => (await list()).length === 0;
+  const what = 'the end of the workspaces';
+  const left = async () =>
+    JSON.stringify((await list()).map(({ metadata, status }) => [metadata, status?.conditions]));
+  await waitFor(isGone, { timeoutMs: SLOW_MS, what }).catch(async () => {
+    process.stderr.write(`workspaces end slowly: ${await left()}\n`);
+  });
+  // pods of builds get their time to end, one workspace after the other
+  await waitFor(isGone, { timeoutMs: 180_000, what }).catch(async (error) => {
+    throw new Error(`workspaces are left: ${await left()}`, { cause: error });
+  });
+}
+
+/**
+ * Has new revisions of a deployment take over once they have been ready for so long; by default at once, not after the
+ * five seconds of one that names no time.
+ */
+export async function takeOverAfter(credentials: Credentials, name: string, seconds = 0): Promise<void> {
+  const rest = new Rest(credentials);
+  interface Page {
+    readonly resources: readonly { readonly id: string }[];
+  }
+  const { body } = await rest.get<Page>(`/v2/deployments?name=${name}`);
+  const path = `/v2/deployments/${body.resources[0]?.id}`;
+  const { status } = await rest.patch(path, { min_ready_seconds: seconds });
+  if (status !== 200) throw new Error(`${name}: min_ready_seconds was answered ${status}`);
 }

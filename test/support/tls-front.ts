@@ -7,6 +7,14 @@ import * as x509 from '@peculiar/x509';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
+/** A certificate of a self-made authority. */
+export interface MadeCertificate {
+  /** PEM, as the others. */
+  readonly key: string;
+  readonly cert: string;
+  readonly ca: string;
+}
+
 /** An https server of a self-made CA that hands every request to a plain one. */
 export interface TlsFront {
   readonly port: number;
@@ -15,7 +23,8 @@ export interface TlsFront {
   stop(): void;
 }
 
-export async function startTlsFront(name: string, target: string): Promise<TlsFront> {
+/** @param name of the host */
+export async function makeCertificate(name: string): Promise<MadeCertificate> {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
   const [caKeys, keys] = await Promise.all(
     [0, 1].map(() => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])),
@@ -41,7 +50,12 @@ export async function startTlsFront(name: string, target: string): Promise<TlsFr
     await webcrypto.subtle.exportKey('pkcs8', keys.privateKey),
     'PRIVATE KEY',
   );
-  const server = createServer({ key, cert: certificate.toString('pem') }, (incoming, answer) => {
+  return { key, cert: certificate.toString('pem'), ca: ca.toString('pem') };
+}
+
+export async function startTlsFront(name: string, target: string): Promise<TlsFront> {
+  const { key, cert, ca } = await makeCertificate(name);
+  const server = createServer({ key, cert }, (incoming, answer) => {
     const { method, url, headers } = incoming;
     const onward = request(new URL(url ?? '/', target), { method, headers }, (answered) => {
       answer.writeHead(answered.statusCode ?? 502, answered.headers);
@@ -53,7 +67,7 @@ export async function startTlsFront(name: string, target: string): Promise<TlsFr
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
-    ca: ca.toString('pem'),
+    ca,
     stop() {
       server.closeAllConnections();
       server.close();

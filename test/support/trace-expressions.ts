@@ -1,4 +1,4 @@
-import type { FilterableRun } from '#lib/filter-language';
+import type { FilterableRun } from './evaluate-filter.js';
 import { aRun } from './filter-expressions.js';
 
 /** Filters of one query over whole traces, and which of these runs they find. */

@@ -248,6 +248,7 @@ describe('telemetry of the platform', () => {
       () =>
         spanOf('export-worker', /^export attempt$/).length > 0 &&
         spanOf('agent-server', /^agent run$/).length > 0 &&
+        parentOf('api', /^ingest batch$/).length > 0 &&
         parentOf('export-worker', /^export attempt$/).length > 0,
       { what: 'the spans' },
     );

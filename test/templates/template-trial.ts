@@ -5,8 +5,8 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { isJsonObject } from '#lib/json';
 import { RESOURCES, SECRETS } from '#lib/resources';
 import type { FakeModels } from '../../apps/cli/src/check/fake-models.js';
-import { missingIn, namedKeys } from '../../apps/cli/src/check/named-variables.js';
-import { inputOf } from '../../apps/cli/src/check/schema-value.js';
+import { missingIn, namedKeys } from '../../apps/cli/src/check/check-command.js';
+import { inputOf } from '../../apps/cli/src/check/tried-agent.js';
 import { agentplane } from '../cli/agentplane.js';
 import type { Platform } from '../support/platform.js';
 

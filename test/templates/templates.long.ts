@@ -31,7 +31,8 @@ function ownAgents(folder: string): string {
 /** Agents as people publish them: `npm run test:long -- templates --from FOLDER` takes those of a folder. */
 describe('public agents', () => {
   const scratch = temporaryFolder();
-  const root = process.env['AGENTPLANE_TEST_TEMPLATES'] ?? ownAgents(temporaryFolder());
+  const given = process.env['AGENTPLANE_TEST_TEMPLATES'] ?? OWN;
+  const root = given === OWN ? ownAgents(temporaryFolder()) : given;
   const trials: Trial[] = [];
   let platform: Platform | undefined;
   let models: FakeModels | undefined;

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
+import { takeNext } from '../../scripts/tests/longest-first.mjs';
 
 interface Report {
   readonly testResults: readonly {
@@ -58,5 +59,14 @@ describe('the runner of spec files', () => {
       'is file 1 of its process',
       'is file 2 of its process',
     ]);
+  });
+});
+
+describe('the next file of a process', () => {
+  it('starts two platforms while there are other files, and more once there are none', () => {
+    const queue = ['platform 1', 'platform 2', 'platform 3', 'platform 4', 'other 1', 'other 2'];
+    const take = (lane: number) => takeNext(queue, lane, (name) => name.startsWith('platform'));
+    expect([0, 1, 2, 3].map(take)).toEqual(['platform 1', 'platform 2', 'other 1', 'other 2']);
+    expect([3, 0, 0].map(take)).toEqual(['platform 3', 'platform 4', undefined]);
   });
 });

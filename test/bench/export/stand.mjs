@@ -39,9 +39,9 @@ export class Stand {
   #load;
   #repository;
   #postgres;
-  #traces;
   #store;
   #columns;
+  #totalsJoin;
 
   static async open(repository) {
     const stand = new Stand();
@@ -53,17 +53,29 @@ export class Stand {
     const [{ createLogger }, { systemClock }] = await Promise.all(['telemetry', 'time'].map(stand.#load));
     stand.folder = mkdtempSync(join(tmpdir(), 'bench-export-'));
     stand.#columns = EXPORT_COLUMNS;
+    const { totalsJoin } = await import(join(repository, 'dist/libs/trace-store/src/run/trace-totals.js'));
+    stand.#totalsJoin = totalsJoin('r');
     stand.#postgres = await startTemporaryPostgres();
     stand.uri = stand.#postgres.uri();
     const log = createLogger('bench', 'error');
-    stand.#traces = openTraceStore({ uri: stand.uri, poolSize: 3, log, clock: systemClock });
-    await stand.#traces.migrate();
     stand.#store = await startStore(repository, stand.folder);
+    const { openObjectStore } = await stand.#load('object-store');
+    const settings = { endpoint: stand.#store.endpoint, allowPrivateEndpoints: true, ...KEYS };
+    stand.openTraces = () => {
+      const lake = { store: openObjectStore(settings), bucket: 'lake', prefix: 'days', quietHours: 0 };
+      return openTraceStore({ uri: stand.uri, poolSize: 3, log, clock: systemClock, lake });
+    };
+    stand.traces = stand.openTraces();
+    await stand.traces.migrate();
     return stand;
   }
 
+  get tenant() {
+    return TENANT;
+  }
+
   async close() {
-    await this.#traces.close();
+    await this.traces.close();
     await this.#postgres.stop();
     await this.#store.stop();
     rmSync(this.folder, { recursive: true, force: true });
@@ -76,10 +88,10 @@ export class Stand {
     for (let from = 0; from < rows; from += 1000) {
       const post = Array.from({ length: Math.min(1000, rows - from) }, (_, k) => make(from + k));
       for (const { fields } of post) for (const value of Object.values(fields)) bytes += value.length;
-      const { refused } = await this.#traces.ingest(TENANT, { post, patch: [] });
+      const { refused } = await this.traces.ingest(TENANT, { post, patch: [] });
       if (refused.length > 0) throw new Error(JSON.stringify(refused[0]));
     }
-    const { id } = await this.#traces.projects.ensure(TENANT, project);
+    const { id } = await this.traces.projects.ensure(TENANT, project);
     this.sql('ANALYZE runs; ANALYZE run_payloads');
     const seconds = (performance.now() - began) / 1000;
     return { project: id, rows, bytes, seconds };
@@ -114,30 +126,45 @@ export class Stand {
       ...{ format: 'parquet', formatVersion: 'v2_beta', compression: 'zstd' },
       ...(fields ? { exportFields: fields } : {}),
     };
-    const result = await measure(
-      process.execPath,
-      [join(this.#repository, 'dist/apps/export-worker/src/main.js')],
-      {
-        env: {
-          PATH: process.env.PATH,
-          // as its Job has it
-          MALLOC_MMAP_THRESHOLD_: '1048576',
-          AGENTPLANE_LOG_LEVEL: 'error',
-          AGENTPLANE_DATABASE_URI: this.uri,
-          AGENTPLANE_EXPORT_RUN_UID: runUid,
-          AGENTPLANE_EXPORT_ATTEMPT: '1',
-          AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec),
-          AGENTPLANE_STORE_ACCESS_KEY_ID: KEYS.accessKeyId,
-          AGENTPLANE_STORE_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
-          AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
-        },
-      },
-    );
-    const record = await this.#traces.exportProgress.find(runUid);
+    const result = await this.#program({
+      AGENTPLANE_EXPORT_RUN_UID: runUid,
+      AGENTPLANE_EXPORT_ATTEMPT: '1',
+      AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec),
+      AGENTPLANE_STORE_ACCESS_KEY_ID: KEYS.accessKeyId,
+      AGENTPLANE_STORE_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+      AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    });
+    const record = await this.traces.exportProgress.find(runUid);
     const whole = window[0] === 0 && window[1] === 24;
     if (whole && record?.rows !== rows)
       throw new Error(`${record?.rows} rows were exported instead of ${rows}`);
     return { ...result, runUid, files: record.files, outMb: record.bytes / 1e6, rows: record.rows };
+  }
+
+  /** Seals all days that have ended, by a worker. */
+  async seal() {
+    // the second look finds that nothing has changed since the first
+    for (let look = 0; look < 2; look++) await this.traces.lake.look();
+    return this.#program({ AGENTPLANE_SEAL: 'true' });
+  }
+
+  #program(env) {
+    return measure(process.execPath, [join(this.#repository, 'dist/apps/export-worker/src/main.js')], {
+      env: {
+        PATH: process.env.PATH,
+        // as its Job has it
+        MALLOC_MMAP_THRESHOLD_: '1048576',
+        AGENTPLANE_LOG_LEVEL: 'error',
+        AGENTPLANE_DATABASE_URI: this.uri,
+        AGENTPLANE_LAKE: 'on',
+        AGENTPLANE_LAKE_PREFIX: 'days',
+        AGENTPLANE_ATTACHMENT_BUCKET: 'lake',
+        AGENTPLANE_ATTACHMENT_ENDPOINT: this.#store.endpoint,
+        AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID: KEYS.accessKeyId,
+        AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+        ...env,
+      },
+    });
   }
 
   /** What was exported goes: the disk is not what is measured. */
@@ -152,7 +179,7 @@ export class Stand {
     const at = (text) => parseInstant(text, { zone: 'required' });
     const window = { tenantId: TENANT, projectId: project, runUid };
     const began = performance.now();
-    const [found] = await this.#traces.exportCounts.countLate([
+    const [found] = await this.traces.exportCounts.countLate([
       { ...window, startTime: at(`${DAY}T00:00:00Z`), endTime: at(`${NEXT_DAY}T00:00:00Z`) },
     ]);
     return { seconds: (performance.now() - began) / 1000, found };
@@ -160,7 +187,7 @@ export class Stand {
 
   #select(project) {
     return `SELECT ${this.#columns.map(({ name, sql }) => `${sql} AS ${name}`).join(', ')}
-      FROM runs r JOIN run_payloads p USING (tenant_id, project_id, start_time, id, trace_id)
+      FROM runs r JOIN run_payloads p USING (tenant_id, project_id, start_time, id, trace_id) ${this.#totalsJoin}
       WHERE r.tenant_id = '${TENANT}' AND r.project_id = '${project}' AND p.tenant_id = '${TENANT}'
       AND p.project_id = '${project}'`.replaceAll('\n', ' ');
   }

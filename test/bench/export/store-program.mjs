@@ -11,7 +11,13 @@ async function startEmbeddedStore() {
     ['embedded-object-store', 'telemetry'].map(load),
   );
   return startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, log: createLogger('bench', 'error'), buckets: ['exports'] },
+    ...{
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log: createLogger('bench', 'error'),
+      buckets: ['exports', 'lake'],
+    },
     ...{ accessKeyId: process.env.ACCESS_KEY_ID, secretAccessKey: process.env.SECRET_ACCESS_KEY },
   });
 }

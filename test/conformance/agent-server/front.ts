@@ -25,7 +25,8 @@ export class Front {
   }
 
   static async start(): Promise<Front> {
-    const server = createServer();
+    // longer than any client keeps a connection that it does not use: one that is closed first loses a request
+    const server = createServer({ keepAliveTimeout: 72_000 });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new Front(server);

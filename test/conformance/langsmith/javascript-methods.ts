@@ -5,7 +5,7 @@ export const JAVASCRIPT: ClientMethods = {
   title: 'JavaScript: `Client`',
   version: 'langsmith 0.10.5 (npm)',
   about:
-    'Methods of `Client.prototype` that its types declare public, and of the resources that it has (`client.runs`, `client.threads` and so on).',
+    'Methods of `Client.prototype` that its types declare public, and of the resources that it has (`client.runs`, `client.threads` and so on). All are called with langsmith 0.12.0 as well, whose new ones (`sessions`, `agents`, `threads.share`, `…streaming`) are not served.',
   groups: [
     {
       area: 'Sending runs',

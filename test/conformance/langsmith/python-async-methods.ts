@@ -1,9 +1,10 @@
 import type { ClientMethods } from './method-group.ts';
+import { PYTHON_HUB } from './python-methods.ts';
 
 /** Public methods and attributes of `AsyncClient`. Data alone: docs are made of it. */
 export const PYTHON_ASYNC: ClientMethods = {
   title: 'Python: `AsyncClient`',
-  version: 'langsmith 0.15.0 (PyPI)',
+  version: 'langsmith 0.15.1 (PyPI)',
   about: 'Public methods and attributes of `AsyncClient`.',
   groups: [
     { area: 'Sending runs', outcome: 'works', methods: { create_run: '', update_run: '', info: '' } },
@@ -62,67 +63,7 @@ export const PYTHON_ASYNC: ClientMethods = {
       feature: 'uploads of single examples as JSON',
       methods: { create_example: '' },
     },
-    {
-      area: 'Prompts',
-      outcome: 'works',
-      methods: {
-        create_prompt: '',
-        get_prompt: '',
-        list_prompts: '',
-        update_prompt: '',
-        delete_prompt: '',
-        like_prompt: '',
-        unlike_prompt: '',
-        create_commit: '',
-        list_prompt_commits: '',
-        pull_prompt: '',
-        pull_prompt_commit: '',
-        push_prompt: '',
-      },
-    },
-    {
-      area: 'Agents and skills of a hub',
-      outcome: 'works',
-      methods: {
-        agent_exists: 'none is stored: true for a prompt of this name alone',
-        skill_exists: 'the same',
-      },
-    },
-    {
-      area: 'Agents and skills of a hub',
-      outcome: 'not planned',
-      feature: 'agents and skills of a hub',
-      methods: { pull_agent: '', pull_skill: '' },
-    },
-    {
-      area: 'Agents and skills of a hub',
-      outcome: 'not planned',
-      feature: 'agents and skills of a hub',
-      methods: {
-        push_agent: '',
-        push_skill: '',
-        delete_agent: '',
-        delete_skill: '',
-        list_agents: '',
-        list_skills: '',
-      },
-    },
-    {
-      area: 'Annotation queues',
-      outcome: 'refused',
-      feature: 'annotation queues',
-      methods: {
-        create_annotation_queue: '',
-        read_annotation_queue: '',
-        update_annotation_queue: '',
-        delete_annotation_queue: '',
-        list_annotation_queues: '',
-        add_runs_to_annotation_queue: '',
-        get_run_from_annotation_queue: '',
-        list_runs_from_annotation_queue: '',
-        delete_run_from_annotation_queue: '',
-      },
-    },
+    ...PYTHON_HUB,
     {
       area: 'The client itself',
       outcome: 'local',

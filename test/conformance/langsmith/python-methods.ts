@@ -1,9 +1,74 @@
-import type { ClientMethods } from './method-group.ts';
+import type { ClientMethods, MethodGroup } from './method-group.ts';
+
+/** Methods that `Client` and `AsyncClient` have alike. */
+export const PYTHON_HUB: readonly MethodGroup[] = [
+  {
+    area: 'Prompts',
+    outcome: 'works',
+    methods: {
+      create_prompt: '',
+      get_prompt: '',
+      list_prompts: '',
+      update_prompt: '',
+      delete_prompt: '',
+      like_prompt: '',
+      unlike_prompt: '',
+      create_commit: '',
+      list_prompt_commits: '',
+      pull_prompt: '',
+      pull_prompt_commit: '',
+      push_prompt: '',
+    },
+  },
+  {
+    area: 'Agents and skills of a hub',
+    outcome: 'works',
+    methods: {
+      agent_exists: 'none is stored: true for a prompt of this name alone',
+      skill_exists: 'the same',
+    },
+  },
+  {
+    area: 'Agents and skills of a hub',
+    outcome: 'not planned',
+    feature: 'agents and skills of a hub',
+    methods: { pull_agent: '', pull_skill: '' },
+  },
+  {
+    area: 'Agents and skills of a hub',
+    outcome: 'not planned',
+    feature: 'agents and skills of a hub',
+    methods: {
+      push_agent: '',
+      push_skill: '',
+      delete_agent: '',
+      delete_skill: '',
+      list_agents: '',
+      list_skills: '',
+    },
+  },
+  {
+    area: 'Annotation queues',
+    outcome: 'refused',
+    feature: 'annotation queues',
+    methods: {
+      create_annotation_queue: '',
+      read_annotation_queue: '',
+      update_annotation_queue: '',
+      delete_annotation_queue: '',
+      list_annotation_queues: '',
+      add_runs_to_annotation_queue: '',
+      get_run_from_annotation_queue: '',
+      list_runs_from_annotation_queue: '',
+      delete_run_from_annotation_queue: '',
+    },
+  },
+];
 
 /** Public methods and attributes of `Client`. Data alone: docs are made of it. */
 export const PYTHON: ClientMethods = {
   title: 'Python: `Client`',
-  version: 'langsmith 0.15.0 (PyPI)',
+  version: 'langsmith 0.15.1 (PyPI)',
   about: 'Public methods and attributes of `Client`.',
   groups: [
     {
@@ -182,67 +247,7 @@ export const PYTHON: ClientMethods = {
           'the client refuses by itself; use `upload_examples_multipart`, `update_examples_multipart`',
       },
     },
-    {
-      area: 'Prompts',
-      outcome: 'works',
-      methods: {
-        create_prompt: '',
-        get_prompt: '',
-        list_prompts: '',
-        update_prompt: '',
-        delete_prompt: '',
-        like_prompt: '',
-        unlike_prompt: '',
-        create_commit: '',
-        list_prompt_commits: '',
-        pull_prompt: '',
-        pull_prompt_commit: '',
-        push_prompt: '',
-      },
-    },
-    {
-      area: 'Agents and skills of a hub',
-      outcome: 'works',
-      methods: {
-        agent_exists: 'none is stored: true for a prompt of this name alone',
-        skill_exists: 'the same',
-      },
-    },
-    {
-      area: 'Agents and skills of a hub',
-      outcome: 'not planned',
-      feature: 'agents and skills of a hub',
-      methods: { pull_agent: '', pull_skill: '' },
-    },
-    {
-      area: 'Agents and skills of a hub',
-      outcome: 'not planned',
-      feature: 'agents and skills of a hub',
-      methods: {
-        push_agent: '',
-        push_skill: '',
-        delete_agent: '',
-        delete_skill: '',
-        list_agents: '',
-        list_skills: '',
-      },
-    },
-    {
-      area: 'Annotation queues',
-      outcome: 'refused',
-      feature: 'annotation queues',
-      methods: {
-        create_annotation_queue: '',
-        read_annotation_queue: '',
-        update_annotation_queue: '',
-        delete_annotation_queue: '',
-        list_annotation_queues: '',
-        add_runs_to_annotation_queue: '',
-        get_run_from_annotation_queue: '',
-        list_runs_from_annotation_queue: '',
-        delete_run_from_annotation_queue: '',
-      },
-    },
+    ...PYTHON_HUB,
     {
       area: 'The client itself',
       outcome: 'local',

@@ -69,12 +69,12 @@ export function traceOf(project: string, more: { readonly startMs: number; reado
 }
 
 /** Fills the store by plain requests, so that no row depends on another method of a client. */
-export async function makeWorld({ api, tenant }: TestApi): Promise<World> {
+export async function makeWorld({ api, tenant }: TestApi, ClientOf = Client): Promise<World> {
   const trace = traceOf(PROJECT, { startMs: Date.now() - 60_000, thread: THREAD });
   await tenant.call('POST', '/runs/batch', { post: trace.post, patch: [] });
   const [project] = (await tenant.call('GET', `/sessions?name=${PROJECT}`)).json as { id: string }[];
   const dataset = (await tenant.call('POST', '/datasets', { name: DATASET })).json as { id: string };
-  const client = new Client({ apiUrl: api.url, apiKey: tenant.key, webUrl: api.url });
+  const client = new ClientOf({ apiUrl: api.url, apiKey: tenant.key, webUrl: api.url });
   const example = await client.createExample({
     dataset_id: dataset.id,
     inputs: { q: 1 },

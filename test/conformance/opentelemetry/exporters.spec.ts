@@ -1,9 +1,10 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { pythonWith } from '#lib/testing';
 import { testApi } from '../../../apps/api/src/testdata/test-api.js';
 import type { TestTenant } from '../../../apps/api/src/testdata/running-api.js';
 import { ObservedRequests } from './observed-requests.js';
@@ -17,8 +18,7 @@ import {
 } from './send-workload.js';
 
 /** A Python with the packages of install-python.sh. */
-const EXECUTABLE = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
-const hasPython = spawnSync(EXECUTABLE, ['-c', 'import opentelemetry.exporter.otlp']).status === 0;
+const python = pythonWith('opentelemetry.exporter.otlp');
 const SCRIPT = join(import.meta.dirname, 'send-workload.py');
 const PROJECT = 'exported';
 
@@ -188,7 +188,7 @@ describe('an exporter of OpenTelemetry', () => {
     },
   );
 
-  (hasPython ? it : it.skip)(
+  (python ? it : it.skip)(
     'sends spans that read back equal as runs: Python, protobuf',
     async () => {
       const sent = await checkRoundTrip(async ({ url, key }) => {
@@ -196,7 +196,7 @@ describe('an exporter of OpenTelemetry', () => {
           timeout: 60_000,
           env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', OTEL_SDK_DISABLED: 'false' },
         };
-        const { stdout } = await promisify(execFile)(EXECUTABLE, [SCRIPT, url, key, PROJECT], options);
+        const { stdout } = await promisify(execFile)(python, [SCRIPT, url, key, PROJECT], options);
         return JSON.parse(stdout) as Sent;
       }, 'application/x-protobuf');
       // the exporter does not read partial success: what it refused stands in the ingest problems

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { itLong, temporaryFolder, testPostgres } from '#lib/testing';
 import type { StoreTrouble } from '../../support/store-front.js';
-import { VERSITYGW } from '../../support/versitygw.js';
+import { type ForeignStore, foreignStores } from '../../support/foreign-stores.js';
 import { type Permissions, TroubledStore } from './troubled-store.js';
 
 const TROUBLES: readonly (readonly [string, StoreTrouble])[] = [
@@ -22,12 +22,18 @@ const REST = ROWS.filter(
   ([name, permissions]) => !SAMPLE.some((one) => one[0] === name && one[1] === permissions),
 );
 
-describe('an export to the embedded store', () => {
+const STORES: readonly { readonly name: string; readonly store?: ForeignStore }[] = [
+  { name: 'the embedded store' },
+  ...foreignStores().map((store) => ({ name: store.name, store })),
+];
+
+describe.each(STORES)('an export to $name', ({ store }) => {
   const postgres = testPostgres();
+  const folder = temporaryFolder();
   let troubled: TroubledStore;
 
   beforeAll(async () => {
-    troubled = await TroubledStore.start((await postgres.freshDatabase()).uri);
+    troubled = await TroubledStore.start((await postgres.freshDatabase()).uri, folder, store);
   });
   afterAll(() => troubled.stop());
 
@@ -39,30 +45,9 @@ describe('an export to the embedded store', () => {
     itLong(`has every row once after ${name} to each kind of request, with the right to ${permissions}`, () =>
       troubled.survive(trouble, permissions),
     );
-  itLong('has every row once after connections that stay open without an answer', () =>
-    troubled.survive({ kind: 'half-open' }, 'all'),
-  );
-});
-
-if (VERSITYGW === undefined)
-  process.stderr.write('AGENTPLANE_TEST_VERSITYGW names no program: exports to versitygw are left out\n');
-(VERSITYGW === undefined ? describe.skip : describe)('an export to an independent store', () => {
-  const postgres = testPostgres();
-  const folder = temporaryFolder();
-  let troubled: TroubledStore;
-
-  beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
-    troubled = await TroubledStore.start(uri, { program: VERSITYGW ?? '', folder });
-  });
-  afterAll(() => troubled.stop());
-
-  it.each(SAMPLE)(
-    'has every row once after %s to each kind of request, with the right to %s',
-    (_name, permissions, trouble) => troubled.survive(trouble, permissions),
-  );
-  for (const [name, permissions, trouble] of REST)
-    itLong(`has every row once after ${name} to each kind of request, with the right to ${permissions}`, () =>
-      troubled.survive(trouble, permissions),
+  // attempts wait for minutes
+  if (!store)
+    itLong('has every row once after connections that stay open without an answer', () =>
+      troubled.survive({ kind: 'half-open' }, 'all'),
     );
 });

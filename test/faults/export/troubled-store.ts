@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from '@jest/globals';
 import { Client } from 'minio';
 import { type ObjectStore, openObjectStore } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
-import { ExportStand } from '../../../apps/export-worker/testdata/export-stand.js';
-import { Versitygw } from '../../support/versitygw.js';
+import { ExportStand, STAND_KEYS } from '../../../apps/export-worker/testdata/export-stand.js';
+import type { ForeignStore, RunningStore } from '../../support/foreign-stores.js';
 import { StoreFront, type StoreRequest, type StoreTrouble } from '../../support/store-front.js';
 
 const DAY = '2026-11-20';
 const FILES = 3;
 const ROWS_PER_FILE = 20;
 const MOST_ATTEMPTS = 8;
-const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 
 /** What a key may do beside writing. */
 export type Permissions = 'write' | 'write and delete' | 'all';
@@ -39,47 +39,49 @@ function refusalOf({ method, query }: StoreRequest, permissions: Permissions): S
 /** An export of three files to a store whose answers go wrong. */
 export class TroubledStore {
   #front: StoreFront | undefined;
-  #versitygw: Versitygw | undefined;
+  #foreign: RunningStore | undefined;
   #plain: ObjectStore | undefined;
   #troubleOf: (request: StoreRequest) => StoreTrouble | undefined = () => undefined;
 
   private constructor(
     readonly stand: ExportStand,
     readonly projectId: string,
+    /** For copies of files. */
+    readonly folder: string,
   ) {}
 
   /**
    * @param uri of an empty database
-   * @param versitygw its program and a folder; the embedded store otherwise
+   * @param foreign absent: the embedded store
    */
-  static async start(
-    uri: string,
-    versitygw?: { readonly program: string; readonly folder: string },
-  ): Promise<TroubledStore> {
+  static async start(uri: string, folder: string, foreign?: ForeignStore): Promise<TroubledStore> {
     const stand = await ExportStand.start(uri);
     const rows = FILES * ROWS_PER_FILE;
     const runs = Array.from({ length: rows }, (_, n) => {
       const start_time = new Date(Date.parse(`${DAY}T00:00:00Z`) + Math.floor((n * 86_400_000) / rows));
       return { run: { name: `run ${n}`, start_time: start_time.toISOString() }, fields: { inputs: `${n}` } };
     });
-    const troubled = new TroubledStore(stand, await stand.ingest('troubled', runs));
-    if (versitygw)
-      troubled.#versitygw = await Versitygw.start({ ...versitygw, bucket: stand.bucket, ...KEYS });
+    const troubled = new TroubledStore(stand, await stand.ingest('troubled', runs), folder);
+    troubled.#foreign = await foreign?.start({
+      folder: join(folder, 'store'),
+      bucket: stand.bucket,
+      ...STAND_KEYS,
+    });
     const endpoint = troubled.#endpoint;
-    troubled.#plain = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...KEYS });
+    troubled.#plain = openObjectStore({ endpoint, allowPrivateEndpoints: true, ...STAND_KEYS });
     troubled.#front = await StoreFront.start(endpoint, (request) => troubled.#troubleOf(request));
     return troubled;
   }
 
   /** Of the store behind the front. */
   get #endpoint(): string {
-    return this.#versitygw?.endpoint ?? this.stand.endpoint;
+    return this.#foreign?.endpoint ?? this.stand.endpoint;
   }
 
   async stop(): Promise<void> {
     this.#plain?.close();
     this.#front?.stop();
-    this.#versitygw?.stop();
+    this.#foreign?.stop();
     await this.stand.stop();
   }
 
@@ -131,7 +133,7 @@ export class TroubledStore {
   ): Promise<void> {
     const store = this.#plain;
     if (!store) throw new Error('the store was not started');
-    const { bucket, folder } = this.stand;
+    const { bucket } = this.stand;
     const manifestKey = `x/manifests/export_id=${spec.exportId}/runs/${DAY}.json`;
     const text = Buffer.concat(await (await store.get(bucket, manifestKey)).toArray()).toString();
     const manifest = JSON.parse(text) as { rows: number; files: { key: string }[] };
@@ -139,8 +141,13 @@ export class TroubledStore {
     const keys: string[] = [];
     for await (const { key } of store.list(bucket, `x/export_id=${spec.exportId}/`)) keys.push(key);
     expect(keys).toEqual(named);
-    const root = this.#versitygw?.folder ?? folder;
-    expect(await idsIn(named.map((key) => join(root, bucket, key)))).toEqual(await this.#stored());
+    const copies: string[] = [];
+    for (const [at, key] of named.entries()) {
+      const copy = join(this.folder, `${at}.parquet`);
+      writeFileSync(copy, Buffer.concat(await (await store.get(bucket, key)).toArray()));
+      copies.push(copy);
+    }
+    expect(await idsIn(copies)).toEqual(await this.#stored());
     expect(manifest.rows).toBe(FILES * ROWS_PER_FILE);
     // keys that may only write leave some, which other rows find
     if (permissions === 'write') return;
@@ -152,7 +159,7 @@ export class TroubledStore {
   /** Ids of open ones. */
   async #uploads(): Promise<readonly string[]> {
     const { hostname: endPoint, port } = new URL(this.#endpoint);
-    const { accessKeyId: accessKey, secretAccessKey: secretKey } = KEYS;
+    const { accessKeyId: accessKey, secretAccessKey: secretKey } = STAND_KEYS;
     const client = new Client({ endPoint, port: Number(port), useSSL: false, accessKey, secretKey });
     const open = (await client.listIncompleteUploads(this.stand.bucket, '', true).toArray()) as {
       uploadId: string;

@@ -1,6 +1,7 @@
 import { AIMessage } from '@langchain/core/messages';
 import type { RunnableConfig } from '@langchain/core/runnables';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
+import * as langgraph from '@langchain/langgraph';
 import {
   Annotation,
   END,
@@ -39,6 +40,14 @@ const inner = new StateGraph(Question)
   .compile();
 
 export const asks = new StateGraph(Question).addNode('inner', inner).addEdge(START, 'inner').compile();
+
+/** The first releases have none. */
+const { interrupt } = langgraph as { interrupt?: (question: string) => string };
+
+export const decides = new StateGraph(Question)
+  .addNode('ask', () => ({ answer: interrupt?.('who?') ?? 'me' }))
+  .addEdge(START, 'ask')
+  .compile();
 
 const Kept = Annotation.Root({
   at: Annotation<AIMessage>(),

@@ -36,8 +36,15 @@ def _ask(state: Question) -> dict:
     return {"answer": interrupt({"question": "who?"})}
 
 
+def _ask_outside(_state: Question) -> dict:
+    return {"answer": interrupt("who?")}
+
+
 _inner = StateGraph(Question).add_node("ask", _ask).add_edge(START, "ask").compile()
 asks = StateGraph(Question).add_node("inner", _inner).add_edge(START, "inner").compile()
+
+
+decides = StateGraph(Question).add_node("ask", _ask_outside).add_edge(START, "ask").compile()
 
 
 class Note(BaseModel):

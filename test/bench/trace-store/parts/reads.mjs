@@ -1,5 +1,6 @@
 // Pages, traces and statistics over a day of a million runs, by HTTP. A part of the day is sent as clients send it, the rest
 // is made of it by the server itself: the same rows with other ids, an hour later each time.
+import { randomUUID } from 'node:crypto';
 import { quantile } from '../../agent-server/numbers.mjs';
 import { generatedRuns, MULTIPART, multipartBody, wholeRun } from '../generated-runs.mjs';
 
@@ -8,6 +9,8 @@ const HOURS = 24;
 const TIMES = 40;
 const RUNS_OF_LONG_TRACE = 1_000;
 const BATCH = 500;
+/** Text of one root of each hour. */
+const RARE = 'Where is the quartz invoice?';
 
 /** @param {string} id as the copy of an hour has it */
 const other = (id) => `md5(${id}::text || c.by)::uuid`;
@@ -17,11 +20,11 @@ const COPIES = [
   `INSERT INTO run_keys (tenant_id, id, trace_id, start_time, project_id)
     SELECT tenant_id, ${other('id')}, ${other('trace_id')}, ${later('start_time')}, project_id FROM run_keys, ${HOUR} WHERE start_time < $2`,
   `INSERT INTO runs (tenant_id, project_id, start_time, id, trace_id, parent_run_id, parent_run_ids, end_time, first_token_time,
-      total_tokens, prompt_tokens, completion_tokens, is_root, name, run_type, status, dotted_order, trace_tier, tags, thread_id)
+      total_tokens, prompt_tokens, completion_tokens, is_root, name, run_type, status, dotted_order, trace_tier, tags, thread_id, search_marks)
     SELECT tenant_id, project_id, ${later('start_time')}, ${other('id')}, ${other('trace_id')}, ${other('parent_run_id')},
       ARRAY(SELECT ${other('p')} FROM unnest(parent_run_ids) p), ${later('end_time')}, ${later('first_token_time')}, total_tokens,
       prompt_tokens, completion_tokens, is_root, name, run_type, status, dotted_order, trace_tier, tags,
-      thread_id || ' of hour ' || c.by
+      thread_id || ' of hour ' || c.by, search_marks
     FROM runs, ${HOUR} WHERE start_time < $2`,
   `INSERT INTO run_payloads (tenant_id, project_id, start_time, id, trace_id, inputs, outputs, extra, events, error)
     SELECT tenant_id, project_id, ${later('start_time')}, ${other('id')}, ${other('trace_id')}, inputs, outputs, extra, events, error
@@ -47,7 +50,12 @@ async function fill({ call, pool, store }, count) {
     some.push(wholeRun(run));
     if (some.length === BATCH) await send(some.splice(0));
   }
-  if (some.length > 0) await send(some);
+  const id = randomUUID();
+  const rare = { id, trace_id: id, name: 'rare', run_type: 'chain', session_name: 'bench' };
+  some.push(
+    wholeRun({ ...rare, start_time: `${DAY}T00:30:00Z`, inputs: { question: RARE }, outputs: {}, extra: {} }),
+  );
+  await send(some);
   await store.tidy();
   // the day is summed again, of all hours
   await pool.query('DELETE FROM run_statistics WHERE span = 2');
@@ -151,6 +159,10 @@ export async function measureReads([stand], { dayRuns }) {
       if (found !== RUNS_OF_LONG_TRACE) throw new Error(`${found} runs of the trace were found`);
     },
   };
+  const texts = {
+    'a text of few roots': page(() => ({ filter: 'and(eq(is_root, true), search("QUARTZ invoice"))' })),
+    'a text of few runs': page(() => ({ filter: 'search("quartz invoice")' })),
+  };
   const day = { session: [project.id], start_time: `${DAY}T00:00:00Z`, end_time: `${DAY}T23:59:59.999999Z` };
   const sums = {
     'statistics of the day': () => ask('/runs/stats', day),
@@ -160,6 +172,7 @@ export async function measureReads([stand], { dayRuns }) {
   const found = [];
   for (const [all, least, aim] of [
     [reads, 100, 30],
+    [texts, 300, 100],
     [sums, 1_000, 100],
   ])
     for (const [what, read] of Object.entries(all)) {

@@ -116,7 +116,7 @@ const HTTP = rowsOf('raw HTTP', {
       ['an unknown method', rpc('tasks/dance', {}), -32601],
       ['no message', rpc('message/send', {}), -32602],
       ['an unknown task', rpc('tasks/get', { id: '01a2017a-7a97-7479-8f02-e1895e7b3c88' }), -32001],
-      ['push', rpc('tasks/pushNotificationConfig/set', {}), -32003],
+      ['a receiver of no task', rpc('tasks/pushNotificationConfig/set', {}), -32602],
     ];
     for (const [title, body, code] of cases) {
       const answer = await send(target, 'POST', '/a2a/echo', body === undefined ? { text: '{' } : { body });

@@ -18,10 +18,14 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
   'shows that it serves, what it is and what it counts': async (target) => {
     expect((await send(target, 'GET', '/ok')).body).toEqual({ ok: true });
     expect((await send(target, 'GET', '/ok?check_db=1')).status).toBe(200);
-    expect((await send(target, 'GET', '/info')).body).toMatchObject({
+    const info = (await send(target, 'GET', '/info')).body as Readonly<Record<string, unknown>>;
+    expect(info).toMatchObject({
       version: expect.any(String) as unknown,
-      flags: { assistants: true, crons: true },
+      flags: { assistants: true, crons: true, mcp: true },
+      host: { kind: 'self-hosted', project_id: null, tenant_id: null },
     });
+    const library = info['context'] === 'python' ? 'langgraph_py_version' : 'langgraph_js_version';
+    expect(info[library]).toMatch(/^\d+\.\d+\.\d+/);
     expect((await send(target, 'GET', '/metrics')).text).toMatch(/^# HELP agentplane_/m);
     expect((await send(target, 'GET', '/metrics?format=json')).status).toBe(200);
   },
@@ -33,6 +37,18 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
       200,
       expect.stringContaining('text/html'),
     ]);
+  },
+  'serves pages to talk with the agent': async (target) => {
+    expect((await open(target, 'GET', '/chat')).status).toBe(200);
+    const { thread_id: id } = await made(target, '/threads');
+    const talk = `/chat/threads/${id}`;
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const said = await open(target, 'POST', talk, { text: 'text=hello', headers: form });
+    expect(said.url).toMatch(new RegExp(`${talk}$`));
+    expect(await said.text()).toContain('hello');
+    const begun = await open(target, 'POST', '/chat/threads', { text: '', headers: form });
+    expect(await begun.text()).toContain('Message <textarea');
+    expect(await (await open(target, 'GET', '/chat/threads')).text()).toContain(id);
   },
   'answers nothing to a change of a thread that wants no answer': async (target) => {
     const { thread_id: id } = await made(target, '/threads');

@@ -1,14 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pythonWith } from '#lib/testing';
 import type { Row, Target } from '../target.js';
 
 const SCRIPT = join(import.meta.dirname, '..', 'python', 'rows.py');
 /** A Python with `langgraph-sdk`, and with `langgraph` for its RemoteGraph. */
-const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
 const HOW = 'set AGENTPLANE_TEST_PYTHON to a Python that has langgraph-sdk and langgraph';
-const hasSdk = spawnSync(PYTHON, ['-c', 'import langgraph_sdk, langgraph.pregel.remote']).status === 0;
+const python = pythonWith('langgraph_sdk', 'langgraph');
 
 interface Outcome {
   readonly name: string;
@@ -23,7 +23,7 @@ class PythonChecks {
   constructor({ url, headers }: Target, names: readonly string[]) {
     for (const name of names)
       this.#outcomes.set(name, new Promise((resolve) => this.#waiting.set(name, resolve)));
-    const child = spawn(PYTHON, [SCRIPT, url, JSON.stringify(headers)]);
+    const child = spawn(python, [SCRIPT, url, JSON.stringify(headers)]);
     let complaint = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -68,6 +68,6 @@ export const PYTHON_ROWS: readonly Row[] = NAMES.map((name) => {
     client: isRemote ? 'RemoteGraph in Python' : 'Python SDK',
     name: isRemote ? name.slice('RemoteGraph '.length) : name,
     check: (target) => checksOf(target, NAMES).expect(name),
-    ...(hasSdk ? {} : { missing: HOW }),
+    ...(python ? {} : { missing: HOW }),
   };
 });

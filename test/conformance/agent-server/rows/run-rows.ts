@@ -32,6 +32,15 @@ const LIFE = sdkRows({
     expect(await client.runs.join(thread_id, made.run_id)).toMatchObject({ steps: ['step 1'] });
     expect(await client.runs.get(thread_id, made.run_id)).toMatchObject({ status: 'success' });
   },
+  'gives a thread the priority that the agent assigns to its first run': async (client) => {
+    const { thread_id } = await client.threads.create();
+    const given = { run_priority: -2, fairness_group: 'ranked' };
+    for (const rank of [-2, 4]) {
+      const made = await client.runs.create(thread_id, 'counter', { input: {}, metadata: { rank } });
+      expect(made.metadata).toMatchObject({ ...given, rank });
+      await client.runs.join(thread_id, made.run_id);
+    }
+  },
   'joins a run that has ended': async (client) => {
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, 'counter', { input: {} });

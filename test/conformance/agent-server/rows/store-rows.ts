@@ -15,10 +15,10 @@ export const STORE_ROWS = sdkRows({
       updatedAt: expect.any(String) as unknown,
     });
     await store.putItem(place, 'profile', { name: 'Countess' });
-    expect(await store.getItem(place, 'profile')).toMatchObject({
-      value: { name: 'Countess' },
-      createdAt: made?.createdAt,
-    });
+    const changed = await store.getItem(place, 'profile');
+    expect(changed).toMatchObject({ value: { name: 'Countess' }, createdAt: made?.createdAt });
+    expect(Date.parse(changed?.updatedAt ?? '')).toBeGreaterThan(Date.parse(made?.updatedAt ?? ''));
+    await store.deleteItem(place, 'profile');
     await store.deleteItem(place, 'profile');
     expect(await store.getItem(place, 'profile')).toBeNull();
   },

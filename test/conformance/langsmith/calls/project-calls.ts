@@ -119,6 +119,8 @@ export const FEEDBACK: Calls = {
     expect(await client.logEvaluationFeedback({ evaluatorResponse, run, projectId })).toEqual([
       evaluatorResponse,
     ]);
+    // newer clients send it with their runs
+    await client.awaitPendingTraceBatches();
     const asked = { runIds: [model], feedbackKeys: ['exact'] };
     expect(await all(client.listFeedback(asked))).toMatchObject([{ score: 1 }]);
   },

@@ -214,6 +214,8 @@ refused(f"{QUEUES}.runs.list", ID)
 refused(f"{QUEUES}.runs.update", ID, queue_id=ID)
 for _verb in ("create", "create_status", "delete_all"):
     refused(f"{QUEUES}.items.{_verb}", ID)
+refused(f"{QUEUES}.items.clear_final", "k", queue_id=ID, item_id=ID)
+refused(f"{QUEUES}.items.set_final", "k", queue_id=ID, item_id=ID, score=1)
 refused(f"{QUEUES}.items.list", ID, status="completed")
 refused(f"{QUEUES}.items.retrieve_count", ID, status="completed")
 refused(f"{QUEUES}.items.retrieve_placement", ID, queue_id=ID)
@@ -229,6 +231,7 @@ refused("evaluators.update", ID)
 
 BOXES = "sandboxes.boxes"
 refused(f"{BOXES}.create")
+refused(f"{BOXES}.batch_delete", names=[BOX])
 refused(f"{BOXES}.create_snapshot", BOX, body_name="s")
 for _verb in ("delete", "delete_service_url", "generate_service_url", "get_status", "list_service_urls"):
     refused(f"{BOXES}.{_verb}", BOX)
@@ -237,6 +240,7 @@ for _verb in ("retrieve", "start", "stop", "update"):
 refused(f"{BOXES}.generate_download_url", BOX, path="/a")
 refused(f"{BOXES}.list")
 refused("sandboxes.list_usage_costs", start_time="2026-01-01T00:00:00Z", end_time="2026-01-02T00:00:00Z")
+refused("sandboxes.retrieve_usage")
 refused("sandboxes.registries.create", name=BOX, url="https://registry.invalid")
 for _verb in ("delete", "retrieve", "update"):
     refused(f"sandboxes.registries.{_verb}", BOX)
@@ -246,3 +250,8 @@ refused("sandboxes.snapshots.delete", ID)
 refused("sandboxes.snapshots.list")
 refused("sandboxes.snapshots.retrieve", ID)
 refused("sandboxes.snapshots.retrieve_by_name", BOX)
+refused("sandboxes.volumes.clone", BOX, name="copy")
+refused("sandboxes.volumes.create", name=BOX, size_bytes=1)
+for _verb in ("delete", "retrieve", "update"):
+    refused(f"sandboxes.volumes.{_verb}", BOX)
+refused("sandboxes.volumes.list")

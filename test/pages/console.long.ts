@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseApiKey, renderAgentToken } from '#lib/auth';
@@ -13,6 +13,8 @@ import { Chromium, hasChromium } from './chromium.js';
 if (!hasChromium && process.env.CI === 'true')
   throw new Error('chromium is missing: install it for these tests');
 if (!hasChromium) process.stderr.write('chromium is missing: the console was not tested in a browser\n');
+
+type Json = Readonly<Record<string, unknown>>;
 
 const TITLE = 'document.title';
 const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.innerText.replace(/\\s+/g, ' '))`;
@@ -44,12 +46,16 @@ const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.in
         expect([name, scheme, width, await violationsOf(browser)]).toEqual([name, scheme, width, []]);
         const wide = 'document.documentElement.scrollWidth <= innerWidth';
         expect([name, width, await browser.read(wide)]).toEqual([name, width, true]);
+        const tables = `[...document.querySelectorAll('.rows')].every((one) => one.scrollWidth <= one.clientWidth)`;
+        expect([name, width, await browser.read(tables)]).toEqual([name, width, true]);
       }
     await browser.show({ width: 1_280, scheme: 'light' });
   }
 
   beforeAll(async () => {
     cpSync(join(repository, 'examples', 'new-agent'), join(folder, 'talker'), { recursive: true });
+    const graphs = { agent: './src/agent.ts:graph', again: './src/agent.ts:graph' };
+    writeFileSync(join(folder, 'talker', 'langgraph.json'), JSON.stringify({ graphs }));
     await attempt('image', 'add', 'talker', join(folder, 'talker'));
     const { code, complaint } = await attempt('deploy', 'talker');
     if (code !== 0) throw new Error(complaint);
@@ -74,8 +80,15 @@ const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.in
   it('talks to an agent, whose answer comes piece by piece', async () => {
     await browser.choose('td a');
     expect(await title()).toBe('talker');
+    expect(await browser.read(`document.querySelector('.rows tbody').innerText`)).toMatch(
+      /^talker-00001 serves/,
+    );
     await look('deployment');
+    const options = `[...document.querySelectorAll('[name=assistant] option')].map((one) => one.textContent)`;
+    expect(await browser.read(options)).toEqual(['agent', 'again']);
+    await browser.read(`document.querySelector('[name=assistant]').selectedIndex = 1`);
     await browser.choose('form.actions button');
+    expect(await browser.read(`document.querySelector('.facts').textContent`)).toContain('graph again');
     await say('weather in Rome');
     expect(await browser.read(MESSAGES)).toEqual([
       'User weather in Rome',
@@ -93,6 +106,37 @@ const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.in
     await browser.read(`document.querySelector('[name=answer]').value = 'yes'`);
     await browser.choose('form.talk button');
     expect(((await browser.read(MESSAGES)) as string[]).at(-1)).toBe('Agent Done: sent to ann.');
+  });
+
+  it('talks at the address of the agent itself, with a key that stays in the tab', async () => {
+    const { restUrl, apiKey } = platform.credentials;
+    const answer = await fetch(`${restUrl}/v2/deployments`, { headers: { 'x-api-key': apiKey } });
+    const { resources } = (await answer.json()) as { resources: { name: string; source_config: Json }[] };
+    const url = resources.find(({ name }) => name === 'talker')?.source_config['custom_url'];
+    const here = await browser.read('location.href');
+    await browser.open(`${String(url)}/chat`);
+    await look('chat-key');
+    const shows = (wanted: string): Promise<unknown> =>
+      waitFor(async () => String(await text()).includes(wanted));
+    await browser.read(`document.querySelector('[name=key]').focus()`);
+    await browser.send('Input.insertText', { text: 'wrong' });
+    await browser.press('Enter');
+    await shows('The key was not accepted.');
+    await browser.read(`document.querySelector('[name=key]').value = ${JSON.stringify(apiKey)}`);
+    await browser.press('Enter');
+    await shows('New thread');
+    await look('chat-threads');
+    await browser.read(`document.querySelector('form.actions button').click()`);
+    await shows('Enter sends');
+    await browser.read(`document.querySelector('textarea[name=text]').focus()`);
+    await browser.send('Input.insertText', { text: 'weather in Oslo' });
+    await browser.press('Enter');
+    await waitFor(
+      async () => ((await browser.read(MESSAGES)) as string[]).at(-1) === 'Agent Done: sunny in Oslo.',
+    );
+    await look('chat-thread');
+    expect(await browser.read('document.cookie + location.href')).not.toContain(apiKey);
+    await browser.open(String(here));
   });
 
   it('leads from the thread to its traces, and from a trace back to the thread', async () => {
@@ -143,6 +187,24 @@ const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.in
     await look('export');
   });
 
+  it('shows the experiments of a dataset, and a trace that is shared', async () => {
+    const rest = new Rest(platform.credentials);
+    const { id } = (await rest.post('/datasets', { name: 'questions' })).body as { id: string };
+    await rest.post('/sessions', { name: 'first try', reference_dataset_id: id });
+    const { restUrl, tenantId } = platform.credentials;
+    await browser.open(`${restUrl}/o/${tenantId}/datasets/${id}/compare`);
+    expect(await text()).toContain('first try');
+    await look('dataset');
+    const [project] = (await rest.get('/sessions?name=talker')).body as { id: string }[];
+    await browser.open(`${restUrl}/o/${tenantId}/projects/p/${project?.id}`);
+    await browser.choose('td a');
+    await browser.choose('form[action$="/share"] button');
+    await look('shared-trace');
+    await browser.choose('a[href*="/public/"]');
+    await look('shared');
+    await browser.open(`${restUrl}/o/${tenantId}/exports`);
+  });
+
   it('calls agents with a token that opens one of them, and no other', async () => {
     const key = parseApiKey(platform.credentials.apiKey);
     const rest = new Rest(platform.credentials);
@@ -185,6 +247,7 @@ const MESSAGES = `[...document.querySelectorAll('.message')].map((one) => one.in
   });
 
   it('breaks no policy and no script on any of these pages', () => {
-    expect(browser.complaints).toEqual([]);
+    // a browser reports the wrong key of the chat as well
+    expect(browser.complaints.filter((one) => !one.includes('status of 401'))).toEqual([]);
   });
 });
