@@ -73,6 +73,57 @@ function linkFiles(markdown) {
   });
 }
 
+/** A heading without words is no heading of its column: it becomes a cell. */
+function unheadEmptyCells(markdown) {
+  markdown.core.ruler.push('empty-headings', ({ tokens }) => {
+    for (const [at, { type }] of tokens.entries()) {
+      if (type !== 'th_open' || tokens[at + 1]?.content !== '') continue;
+      tokens[at].tag = 'td';
+      tokens[at + 2].tag = 'td';
+    }
+  });
+}
+
+/** Attributes of VitePress that make the box of the search a button around links, and its results options around links. */
+const WRONG_ROLES = [
+  [/role="button"\s+:aria-owns="[^"]*"\s+aria-expanded="true"\s+aria-haspopup="listbox"/, 'role="search"'],
+  [/:aria-activedescendant="[^"]*"\s+aria-autocomplete="both"\s+:aria-controls="[^"]*"/, ''],
+  [/:role="results\?\.length[^"]*"/, ''],
+  [/:aria-selected="[^"]*"\s+role="option"/, ''],
+  [/:aria-label="\[\.\.\.p\.titles[^"]*"/, ''],
+  [/<kbd :aria-label=/g, '<kbd role="img" :aria-label='],
+];
+
+/** Leaves a search box with a list of links, which the theme of VitePress has no setting for. */
+const SEARCH_OF_LINKS = {
+  name: 'search-of-links',
+  enforce: 'pre',
+  transform(code, id) {
+    if (!id.endsWith('/VPLocalSearchBox.vue')) return undefined;
+    return WRONG_ROLES.reduce((text, [wrong, right]) => {
+      const changed = text.replace(wrong, right);
+      if (changed !== text) return changed;
+      throw new Error(`the search box of VitePress has changed: it has no ${wrong}`);
+    }, code);
+  },
+};
+
+/** Groups of pages beside every page. */
+const GROUPS = [
+  { text: 'Start', items: [{ text: 'Five minutes', link: '/' }, ...entries('docs', FIRST)] },
+  ...Object.entries(TASKS).map(([text, names]) => ({ text, items: entries('docs', names) })),
+  ...(others.length > 0 ? [{ text: 'More', items: entries('docs', others) }] : []),
+  { text: 'Reference', items: [{ text: 'Pages', link: '/docs/reference/' }, ...entries('docs/reference')] },
+  {
+    text: 'Project',
+    items: [
+      ...ROOT_PAGES.slice(1).map((name) => ({ text: titleOf(name), link: `/${name.slice(0, -3)}` })),
+      ...entries('docs', RESULTS),
+      { text: 'Design', link: '/docs/design/first-light' },
+    ],
+  },
+];
+
 /** @type {import('vitepress').UserConfig} */
 export default {
   title: 'Agentplane',
@@ -87,13 +138,21 @@ export default {
   rewrites: (path) => path.replace(/(^|\/)README\.md$/, '$1index.md'),
   cleanUrls: false,
   lastUpdated: false,
-  markdown: { config: linkFiles, languageAlias: { console: 'sh', clickhouse: 'sql', pyspark: 'python' } },
+  markdown: {
+    config(markdown) {
+      linkFiles(markdown);
+      unheadEmptyCells(markdown);
+    },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    languageAlias: { console: 'sh', clickhouse: 'sql', pyspark: 'python' },
+  },
   // test/docs looks after links to files that are no pages
   ignoreDeadLinks: [
     /\.(json|ya?ml|ts|mjs|py|sh|svg|service|plist)$/,
     /\/(examples|scripts|apps|libs|test|deploy|charts|crds)\//,
     /LICENSE$/,
   ],
+  vite: { plugins: [SEARCH_OF_LINKS] },
   themeConfig: {
     search: { provider: 'local', options: { _render: searchedText, miniSearch: SEARCH } },
     nav: [
@@ -102,23 +161,11 @@ export default {
       { text: 'Reference', link: '/docs/reference/' },
       { text: 'Runbook', link: '/docs/runbook' },
     ],
-    sidebar: [
-      { text: 'Start', items: [{ text: 'Five minutes', link: '/' }, ...entries('docs', FIRST)] },
-      ...Object.entries(TASKS).map(([text, names]) => ({ text, items: entries('docs', names) })),
-      ...(others.length > 0 ? [{ text: 'More', items: entries('docs', others) }] : []),
-      {
-        text: 'Reference',
-        items: [{ text: 'Pages', link: '/docs/reference/' }, ...entries('docs/reference')],
-      },
-      { text: 'Design', collapsed: true, items: entries('docs/design') },
-      {
-        text: 'Project',
-        items: [
-          ...ROOT_PAGES.slice(1).map((name) => ({ text: titleOf(name), link: `/${name.slice(0, -3)}` })),
-          ...entries('docs', RESULTS),
-        ],
-      },
-    ],
+    // a group that folds has a button in a button, so the pages of the design are listed beside themselves alone
+    sidebar: {
+      '/docs/design/': [{ text: 'Design', items: entries('docs/design') }, ...GROUPS],
+      '/': GROUPS,
+    },
     outline: { level: [2, 3] },
     docFooter: { prev: false, next: false },
   },
