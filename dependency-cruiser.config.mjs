@@ -33,6 +33,16 @@ export default {
       from: { path: '^apps/([^/]+)/' },
       to: { path: '^apps/', pathNot: '^apps/$1/' },
     },
+    {
+      name: 'programs-need-no-dev-packages',
+      comment: 'The first start builds the sources with what npm ci --omit=dev installs, types included.',
+      severity: 'error',
+      from: {
+        path: '^(apps|libs)/[^/]+/src/',
+        pathNot: ['\\.(spec|long)\\.tsx?$', '/testdata/', '^libs/testing/'],
+      },
+      to: { dependencyTypes: ['npm-dev'] },
+    },
     { name: 'libs-below-apps', severity: 'error', from: { path: '^libs/' }, to: { path: '^apps/' } },
     {
       name: 'words-import-words',

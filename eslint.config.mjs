@@ -34,7 +34,7 @@ const noStatementWithoutScope = {
 
 /** Where requests are answered; texts of the agent's own files, and of processes in which graphs run, are their authors'. */
 const requestRooms = [
-  'apps/agent-server/src/{a2a,app-front,assistant,authorization,cron,fan-out,hosting,http,log,mcp,memory}/**',
+  'apps/agent-server/src/{a2a,app-front,assistant,authorization,cron,hosting,http,log,mcp,memory}/**',
   'apps/agent-server/src/{protocol,run,store,stream,upkeep,webhook,wire}/**',
 ];
 const parsesForGraphs = [

@@ -12,6 +12,7 @@ import { compatibilityPage } from './generate/compatibility-page.mjs';
 import { differencesPage } from './generate/differences-page.mjs';
 import { errorsPage } from './generate/errors-page.mjs';
 import { eventsPage } from './generate/events-page.mjs';
+import { exportFieldLists } from './generate/export-fields.mjs';
 import { filterPage } from './generate/filter-page.mjs';
 import { metricsPage } from './generate/metrics-page.mjs';
 import { openapiDocument } from './generate/openapi-document.mjs';
@@ -61,6 +62,9 @@ function settleFile(path, text) {
 async function settleDocuments() {
   // the document describes itself by the compiled decorators
   if (!ensureBuilt()) return ['without a build there is no OpenAPI document'];
+  for (const [path, text] of await exportFieldLists(root)) settleFile(path, text);
+  crds = readCrds();
+  settleFolder(resourceTypes(crds));
   const openapi = await openapiDocument(root);
   settleFile('docs/openapi.json', `${JSON.stringify(openapi, undefined, 2)}\n`);
   const reference = referencePages(root, crds, openapi);
@@ -97,11 +101,14 @@ export const PLATFORM_VERSION = '${version}';
 `;
 }
 
-const crds = readdirSync(join(root, 'crds'))
-  .filter((name) => name.endsWith('.yaml'))
-  .sort()
-  .map((name) => parse(readFileSync(join(root, 'crds', name), 'utf8')));
+function readCrds() {
+  return readdirSync(join(root, 'crds'))
+    .filter((name) => name.endsWith('.yaml'))
+    .sort()
+    .map((name) => parse(readFileSync(join(root, 'crds', name), 'utf8')));
+}
 
+let crds = readCrds();
 settleFolder(resourceTypes(crds));
 settleFile('libs/config/src/generated/platform-version.ts', platformVersion());
 const problems = onlyTypes ? [] : await settleDocuments();

@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
@@ -26,8 +27,18 @@ def _decide(messages: Sequence[BaseMessage]) -> AIMessage:
     return AIMessage(f"You said: {last.text}")
 
 
+def _usage(messages: Sequence[BaseMessage], answer: AIMessage) -> UsageMetadata:
+    """Counts words as tokens."""
+    asked = sum(len(message.text.split()) for message in messages)
+    answered = max(1, len(answer.text.split()))
+    return UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)
+
+
 class RuleModel(BaseChatModel):
     """Stands in for a model until there is a key."""
+
+    model_name: str = "rules"
+    """The name by which a price is found."""
 
     @property
     def _llm_type(self) -> str:
@@ -37,7 +48,9 @@ class RuleModel(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=_decide(messages))])
+        answer = _decide(messages)
+        answer.usage_metadata = _usage(messages, answer)
+        return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
 def choose_model(tools: Sequence[Any]) -> Runnable:

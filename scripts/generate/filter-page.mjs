@@ -22,7 +22,7 @@ const RULES = `## What conditions mean
 - **Pairs.** Conditions about the metadata inside one \`and\` are about one pair of key and value; so with inputs, outputs and feedback. Two pairs need two nested \`and\`: \`and(and(eq(metadata_key, "a"), eq(metadata_value, "1")), and(eq(metadata_key, "b"), eq(metadata_value, "2")))\`. A key alone asks whether the run has it.
 - **Negatives of pairs.** \`neq(metadata_key, "k")\`: the run has no such key. \`and(eq(metadata_key, "k"), neq(metadata_value, "v"))\`: the key has another value. \`and(neq(metadata_key, "k"), neq(metadata_value, "v"))\`: neither the key nor the value occurs. \`and(neq(metadata_key, "k"), eq(metadata_value, "v"))\`: the value occurs, and the key does not. Beside a key, \`or\` and \`not\` of values are about its pair.
 - **Which pairs a run has.** Texts, numbers and booleans, of which the first 250 characters count: those among the first 64 KiB of its metadata, 100 at most, which an index finds; all of its inputs and outputs, which are read run by run: narrow such a filter by time.
-- **Search** reads the JSON text of inputs, outputs and metadata as it came, names included, without regard to case. It reads the payloads of all runs that the rest of the filter leaves: narrow it by time.
+- **Search** reads the JSON text of inputs, outputs and metadata as it came, names included, without regard to case. A text of three characters or more is answered in two parts: roots with the text in the first 2 KB of their inputs or outputs at once, newest first; then, by the cursor, all other runs, newest first, whose payloads are read: narrow that by time.
 - **Case** counts everywhere else. Operators and fields are lower case.
 `;
 

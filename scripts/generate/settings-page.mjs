@@ -23,6 +23,7 @@ const PROGRAMS = [
   ['listener', 'apps/listener/src/config.js'],
   ['agent-server', 'apps/agent-server/src/config.js'],
   ['export-worker', 'apps/export-worker/src/config.js'],
+  ['export-worker that seals days', 'apps/export-worker/src/seal/config.js'],
   ['builder', 'apps/builder/src/config.js'],
   ['embedded', 'apps/embedded/src/config.js', 'embeddedEnvironment'],
   ['cluster-setup', 'apps/platform/src/cluster-setup/config.js'],

@@ -4,6 +4,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { takeNext, usesSharedPlatform } from './longest-first.mjs';
 
 /**
  * A spec file that begins with a comment with this word runs in a process of its own: its subject is what modules keep for
@@ -26,6 +27,7 @@ export default class SharedProcessRunner {
 
   async runTests(tests, _watcher, onStart, onResult, onFailure) {
     const queue = [...tests];
+    const onPlatform = new Set(tests.filter(({ path }) => usesSharedPlatform(path)));
     const workers = Math.min(this.#globalConfig.maxWorkers, queue.length);
     /** Runs a file and answers whether its process may run another. */
     const run = async (worker, test) => {
@@ -38,9 +40,10 @@ export default class SharedProcessRunner {
         return false;
       }
     };
-    const drain = async () => {
+    const next = (lane) => takeNext(queue, lane, (test) => onPlatform.has(test));
+    const drain = async (_none, lane) => {
       let shared;
-      for (let test = queue.shift(); test; test = queue.shift()) {
+      for (let test = next(lane); test; test = next(lane)) {
         await onStart(test);
         const isAlone = OWN_PROCESS.test(readFileSync(test.path, 'utf8'));
         const worker = isAlone ? startWorker() : (shared ??= startWorker());

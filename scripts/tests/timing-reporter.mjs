@@ -19,6 +19,7 @@ export default class TimingReporter {
       inside,
       loadMs: perfStats.loadMs,
       cpuMs: perfStats.cpuMs,
+      programsMs: perfStats.programsMs,
     });
   }
 
@@ -31,11 +32,14 @@ export default class TimingReporter {
     const sum = (member) => files.reduce((total, file) => total + file[member], 0) / 1000;
     const lines = files
       .slice(0, SHOWN)
-      .map(({ path, ms }) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${path}`);
+      .map(
+        ({ path, ms, cpuMs, programsMs }) =>
+          `${(ms / 1000).toFixed(1).padStart(7)} s, ${((cpuMs + programsMs) / 1000).toFixed(1).padStart(5)} s of a processor  ${path}`,
+      );
     const share = 100 * (1 - sum('inside') / sum('ms'));
     process.stderr.write(
       `\nThe ${SHOWN} slowest of ${files.length} files:\n${lines.join('\n')}\n` +
-        `All files: ${sum('ms').toFixed(0)} s, of which ${share.toFixed(0)} % outside of tests (${sum('loadMs').toFixed(0)} s loading modules, the rest in hooks); ${sum('cpuMs').toFixed(0)} s of processor time in test processes\n`,
+        `All files: ${sum('ms').toFixed(0)} s, of which ${share.toFixed(0)} % outside of tests (${sum('loadMs').toFixed(0)} s loading modules, the rest in hooks); processor time: ${sum('cpuMs').toFixed(0)} s of test processes, ${sum('programsMs').toFixed(0)} s of programs that they started and saw end\n`,
     );
   }
 }

@@ -1,5 +1,6 @@
 // One process of the runner: runs the spec files that it is sent, one at a time, and answers with Jest's result of each.
 import './sources.mjs';
+import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { pathToFileURL } from 'node:url';
 import { createEmptyTestResult } from '@jest/test-result';
@@ -29,6 +30,7 @@ process.once('disconnect', async () => {
 async function runFile(path, config, globalConfig) {
   const start = performance.timeOrigin + performance.now();
   const cpu = process.cpuUsage();
+  const ofPrograms = endedProgramsMs();
   resetState();
   const state = getState();
   Object.assign(state, { testTimeout: config.testTimeout, maxConcurrency: globalConfig.maxConcurrency });
@@ -69,8 +71,19 @@ async function runFile(path, config, globalConfig) {
       slow: false,
       loadMs: Math.round(loadedAt - start),
       cpuMs: Math.round((user + system) / 1000),
+      programsMs: endedProgramsMs() - ofPrograms,
     },
   };
+}
+
+/** Processor time of all programs that this process started and that have ended; 0 where the system does not tell. */
+function endedProgramsMs() {
+  try {
+    const ticks = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ');
+    return (Number(ticks[13]) + Number(ticks[14])) * 10;
+  } catch {
+    return 0;
+  }
 }
 
 /** Counts an error that nothing caught against the test that runs, or else against the file. */

@@ -159,6 +159,39 @@ annotations:
 - { name: AGENTPLANE_METRICS_PORT, value: '9464' }
 {{- end }}
 
+{{/* The platform's own object store, for the programs that read or write there. */}}
+{{- define "agentplane.storeEnv" -}}
+{{- with .Values.attachments -}}
+- { name: AGENTPLANE_ATTACHMENT_BUCKET, value: {{ .bucket | quote }} }
+{{- with .endpoint }}
+- { name: AGENTPLANE_ATTACHMENT_ENDPOINT, value: {{ . | quote }} }
+{{- end }}
+{{- with .region }}
+- { name: AGENTPLANE_ATTACHMENT_REGION, value: {{ . | quote }} }
+{{- end }}
+{{- if .existingSecret }}
+{{- $secret := .existingSecret }}
+{{- range $variable, $key := dict "ACCESS_KEY_ID" "access-key-id" "SECRET_ACCESS_KEY" "secret-access-key" }}
+- name: AGENTPLANE_ATTACHMENT_{{ $variable }}
+  valueFrom: { secretKeyRef: { name: {{ $secret }}, key: {{ $key }} } }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Sealing, the same for the api, which reads sealed days, and the controller, whose workers seal them. */}}
+{{- define "agentplane.lakeEnv" -}}
+{{- if not .Values.attachments.bucket }}
+{{- fail "lake.enabled needs attachments.bucket: payloads of sealed days are stored there" }}
+{{- end }}
+{{- with .Values.lake -}}
+- { name: AGENTPLANE_LAKE, value: {{ ternary "on" "read" .sealing | quote }} }
+- { name: AGENTPLANE_LAKE_PREFIX, value: {{ .prefix | quote }} }
+- { name: AGENTPLANE_LAKE_QUIET_HOURS, value: {{ .quietHours | int | quote }} }
+- { name: AGENTPLANE_LAKE_ERASE_HOURS, value: {{ .eraseHours | int | quote }} }
+{{- end }}
+{{- end }}
+
 {{- define "agentplane.placeNamespaces" -}}
 {{ .Values.remoteListener.namespaces | default (list .Release.Namespace) | join "," }}
 {{- end }}

@@ -1,5 +1,9 @@
 import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager';
-import { BaseChatModel, type BindToolsInput } from '@langchain/core/language_models/chat_models';
+import {
+  BaseChatModel,
+  type BindToolsInput,
+  type LangSmithParams,
+} from '@langchain/core/language_models/chat_models';
 import { AIMessage, AIMessageChunk, type BaseMessage, type ToolCall } from '@langchain/core/messages';
 import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
 
@@ -46,6 +50,11 @@ export class ScriptedChatModel extends BaseChatModel {
 
   override _llmType(): string {
     return 'scripted';
+  }
+
+  /** The name by which a price is found. */
+  override getLsParams(options: this['ParsedCallOptions']): LangSmithParams {
+    return { ...super.getLsParams(options), ls_model_name: 'scripted' };
   }
 
   override bindTools(tools: BindToolsInput[]): ScriptedChatModel {

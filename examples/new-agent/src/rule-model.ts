@@ -23,10 +23,23 @@ function decide(messages: BaseMessage[]): Answer {
   return { text: `You said: ${text}`, calls: [] };
 }
 
+/** Counts words as tokens. */
+function usage(messages: BaseMessage[], { text }: Answer): AIMessage['usage_metadata'] {
+  const words = (one: string) => one.match(/\S+/g)?.length ?? 0;
+  const input_tokens = messages.reduce((sum, message) => sum + words(message.text), 0);
+  const output_tokens = Math.max(1, words(text));
+  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens };
+}
+
 /** Answers by rules, word by word, so that everything can be tried without a key. */
 export class RuleModel extends BaseChatModel {
   _llmType() {
     return 'rules';
+  }
+
+  /** The name by which a price is found. */
+  override getLsParams(options: this['ParsedCallOptions']) {
+    return { ...super.getLsParams(options), ls_model_name: 'rules' };
   }
 
   override bindTools() {
@@ -34,8 +47,13 @@ export class RuleModel extends BaseChatModel {
   }
 
   async _generate(messages: BaseMessage[]): Promise<ChatResult> {
-    const { text, calls } = decide(messages);
-    return { generations: [{ text, message: new AIMessage({ content: text, tool_calls: calls }) }] };
+    const answer = decide(messages);
+    const message = new AIMessage({
+      content: answer.text,
+      tool_calls: answer.calls,
+      usage_metadata: usage(messages, answer),
+    });
+    return { generations: [{ text: answer.text, message }] };
   }
 
   override async *_streamResponseChunks(
@@ -43,20 +61,21 @@ export class RuleModel extends BaseChatModel {
     _options: this['ParsedCallOptions'],
     run?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
-    const { text, calls } = decide(messages);
-    for (const word of text.match(/\S+\s*/g) ?? []) {
+    const answer = decide(messages);
+    for (const word of answer.text.match(/\S+\s*/g) ?? []) {
       const chunk = new ChatGenerationChunk({ text: word, message: new AIMessageChunk({ content: word }) });
       yield chunk;
       await run?.handleLLMNewToken(word, undefined, undefined, undefined, undefined, { chunk });
     }
-    const asked = calls.map(({ id, name, args }, index) => ({
+    const asked = answer.calls.map(({ id, name, args }, index) => ({
       type: 'tool_call_chunk' as const,
       id,
       name,
       index,
       args: JSON.stringify(args),
     }));
-    const message = new AIMessageChunk({ content: '', tool_call_chunks: asked });
+    const usage_metadata = usage(messages, answer);
+    const message = new AIMessageChunk({ content: '', tool_call_chunks: asked, usage_metadata });
     yield new ChatGenerationChunk({ text: '', message });
   }
 }
