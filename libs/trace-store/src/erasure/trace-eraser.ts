@@ -1,5 +1,5 @@
 import { errorText } from '#lib/errors';
-import { type Connection, inTransaction, type Pool, postgresTrouble, textTypes } from '#lib/postgres';
+import { type Connection, inTransaction, mayPass, type Pool, textTypes } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
 import { removeWaitingFeedback } from '../feedback/join-feedback.js';
@@ -92,7 +92,7 @@ export class TraceEraser implements Erasures, TenantWork {
         { tenantId, ...erasure, problem },
         'completing a deletion of traces failed; retrying later',
       );
-      const end = postgresTrouble(error) === 'conflict' ? 'conflicted' : 'failed';
+      const end = mayPass(error) ? 'conflicted' : 'failed';
       await releaseErasure(this.pool, tenantId, erasure, end);
     }
   }

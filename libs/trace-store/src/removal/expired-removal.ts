@@ -2,8 +2,8 @@ import { errorText } from '#lib/errors';
 import {
   type Connection,
   inTransaction,
+  mayPass,
   type Pool,
-  postgresTrouble,
   type Queryable,
   sqlState,
   textTypes,
@@ -145,7 +145,7 @@ export class ExpiredRemoval implements TenantWork {
     } catch (error) {
       // from the oldest day again
       this.#begun.delete(tenantId);
-      if (postgresTrouble(error) === 'conflict') end = 'goes on';
+      if (mayPass(error)) end = 'goes on';
       const problem = errorText(error);
       this.log.error({ tenantId, problem }, 'removing expired runs failed; retrying later');
     }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
 import { prepareStore } from '../../testdata/test-trace-store.js';
@@ -173,6 +173,28 @@ describe('deletion of a project', () => {
     await release(stuck);
     await replica.tidy();
     expect(await rowsOf(stuck)).toEqual([0, 0, 0, 0]);
+  });
+
+  it('goes on at once when a session of the database ends', async () => {
+    const tenant = randomUUID();
+    await seed(tenant, await ensure(tenant), 10);
+    await intend(tenant, await ensure(tenant));
+    await release(tenant);
+    await client.query('BEGIN');
+    await client.query('SELECT FROM run_keys WHERE tenant_id = $1 FOR UPDATE', [tenant]);
+    const tidied = store.tidy();
+    const ended = async () => {
+      // of the removal alone: nothing else here waits for a row
+      const { rowCount } = await client.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rowCount === 1;
+    };
+    await waitFor(ended, { what: 'the end of the session that waits' });
+    await client.query('ROLLBACK');
+    await tidied;
+    expect(await rowsOf(tenant)).toEqual([0, 0, 0, 0]);
   });
 
   it('completes when two processes tidy at once', async () => {

@@ -1,5 +1,5 @@
 import { errorText } from '#lib/errors';
-import { type Pool, postgresTrouble, textTypes } from '#lib/postgres';
+import { mayPass, type Pool, textTypes } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Clock, formatInstant, parseInstant } from '#lib/time';
 import { TraceEraser } from '../erasure/trace-eraser.js';
@@ -62,7 +62,7 @@ class ProjectRemoval implements TenantWork {
     try {
       end = await this.#removeSome(tenantId, projectId);
     } catch (error) {
-      if (postgresTrouble(error) === 'conflict') end = 'goes on';
+      if (mayPass(error)) end = 'goes on';
       const problem = errorText(error);
       this.log.error({ tenantId, projectId, problem }, 'removing a deleted project failed; retrying later');
     }

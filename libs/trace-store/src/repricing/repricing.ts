@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errorText, PublicError } from '#lib/errors';
-import {
-  type Connection,
-  inTransaction,
-  type Pool,
-  postgresTrouble,
-  type Queryable,
-  textTypes,
-} from '#lib/postgres';
+import { type Connection, inTransaction, mayPass, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type { TenantWork } from '../in-turns.js';
@@ -308,7 +301,7 @@ export class Repricing implements TenantWork {
       for (let piece = 0; piece < PIECES; piece++)
         if (await inTransaction(this.pool, (db) => this.#piece(db, tenantId, id))) break;
     } catch (error) {
-      if (postgresTrouble(error) !== 'conflict') {
+      if (!mayPass(error)) {
         problem = 'pricing failed; it is repeated after five minutes';
         this.log.error(
           { tenantId, id, problem: errorText(error) },
