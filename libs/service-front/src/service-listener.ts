@@ -129,7 +129,8 @@ export class ServiceListener {
 
 function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): HttpServer {
   const { serviceName, room, clock, log, limits = LIMITS } = options;
-  const gate = new SleepGate({ ...(options.sleep ?? AWAKE), clock });
+  const ready = (): string[] => options.endpoints().map(({ pod }) => pod);
+  const gate = new SleepGate({ ...(options.sleep ?? AWAKE), ready, clock });
   const server = plainHttp.createServer({
     ...serverOptions(limits),
     // the pod answers for itself

@@ -34,7 +34,12 @@ export class ServiceWay {
   constructor({ clock, lookup }: ServiceWayOptions) {
     this.#clock = clock;
     this.#lookup = lookup ? { lookup } : {};
-    this.#gate = new SleepGate({ note: () => undefined, wake: () => Promise.resolve(), clock });
+    this.#gate = new SleepGate({
+      note: () => undefined,
+      wake: () => Promise.resolve(),
+      ready: () => [],
+      clock,
+    });
   }
 
   /** @param written headers in place of the client's */

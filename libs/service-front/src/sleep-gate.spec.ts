@@ -9,7 +9,11 @@ const requestOf = (key: string): IncomingMessage => ({ headers: { 'x-api-key': k
 
 function gateOf() {
   const clock = new FakeClock();
-  const state: { note: SleepNote | undefined; asked: string[] } = { note: { since: 'monday' }, asked: [] };
+  const state: { note: SleepNote | undefined; asked: string[]; ready: string[] } = {
+    note: { since: 'monday' },
+    asked: [],
+    ready: [],
+  };
   const wake = (note: SleepNote): Promise<void> => {
     state.asked.push(note.since);
     return Promise.resolve();
@@ -19,7 +23,8 @@ function gateOf() {
     looks.count++;
     return state.note;
   };
-  return { clock, state, looks, gate: new SleepGate({ note, wake, clock }) };
+  const ready = (): string[] => state.ready;
+  return { clock, state, looks, gate: new SleepGate({ note, wake, ready, clock }) };
 }
 
 describe('SleepGate', () => {
@@ -43,6 +48,28 @@ describe('SleepGate', () => {
     state.note = undefined;
     await clock.advance(25);
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => undefined));
+  });
+
+  it('lets all pass once a pod of the wake is ready, and none to those of before', async () => {
+    const { clock, state, gate } = gateOf();
+    state.ready = ['former'];
+    let passed = 0;
+    const pass = (): Promise<unknown> => gate.pass(requestOf('a'), stays).then(() => passed++);
+    const first = pass();
+    await clock.advance(100);
+    state.note = { since: 'monday', wakingSince: 'tuesday' };
+    await clock.advance(100);
+    expect(passed).toBe(0);
+    state.ready = ['former', 'new'];
+    await clock.advance(25);
+    await first;
+    await pass();
+    expect(passed).toBe(2);
+    // the next sleep
+    state.note = { since: 'friday', wakingSince: 'sunday' };
+    void pass();
+    await clock.advance(100);
+    expect(passed).toBe(2);
   });
 
   it('looks at the Service once for all that wait', async () => {

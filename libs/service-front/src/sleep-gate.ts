@@ -65,6 +65,8 @@ export interface SleepGateOptions {
   readonly note: () => SleepNote | undefined;
   /** Writes onto the Service that a request ends this sleep. */
   readonly wake: (note: SleepNote) => Promise<void>;
+  /** Names of the pods that are ready. */
+  readonly ready: () => readonly string[];
   readonly limits?: SleepLimits;
   readonly clock: Clock;
 }
@@ -88,15 +90,24 @@ function isSuspended({ suspended, wakingSince }: SleepNote): boolean {
   return suspended === true && wakingSince === undefined;
 }
 
+interface Look {
+  readonly note: SleepNote | undefined;
+  /** True when a pod is ready that was not when this sleep was first seen. */
+  readonly hasNewPod: boolean;
+}
+
 /**
- * Holds requests to a deployment that sleeps, and asks for its wake. Nothing of a request is read meanwhile, so that one
+ * Holds requests to a deployment that sleeps, and asks for its wake. They pass once a pod of the wake is ready, which is
+ * some 50 ms before the Service says that the sleep is over. Nothing of a request is read meanwhile, so that one
  * that waits is its socket and what the first reads brought.
  */
 export class SleepGate {
   readonly #limits: SleepLimits;
   readonly #waiting = new Map<string, number>();
   #count = 0;
-  #look: Promise<SleepNote | undefined> | undefined;
+  #look: Promise<Look> | undefined;
+  /** Pods of before the sleep, some of which may not have ended. */
+  #former: { readonly since: string; readonly pods: ReadonlySet<string> } | undefined;
   #askedAtMs = -Infinity;
   #asked: string | undefined;
 
@@ -138,8 +149,8 @@ export class SleepGate {
   async #wait(first: SleepNote, signal: AbortSignal): Promise<Refusal | undefined> {
     const { clock } = this.options;
     const untilMs = clock.monotonicMs() + this.#limits.waitMs;
-    let note: SleepNote | undefined = first;
-    while (note && !signal.aborted) {
+    let { note, hasNewPod }: Look = this.#lookAt(first);
+    while (note && !hasNewPod && !signal.aborted) {
       if (isSuspended(note)) return SUSPENDED;
       if (note.problem !== undefined)
         return {
@@ -152,7 +163,7 @@ export class SleepGate {
           message: `the deployment slept and was not ready within ${Math.round(this.#limits.waitMs / 1000)} s; retry`,
         };
       this.#ask(note);
-      note = await this.#nextLook();
+      ({ note, hasNewPod } = await this.#nextLook());
     }
     return undefined;
   }
@@ -168,12 +179,23 @@ export class SleepGate {
   }
 
   /** One look for all that wait: the note may be large, since any editor of the Service can write it. */
-  #nextLook(): Promise<SleepNote | undefined> {
+  #nextLook(): Promise<Look> {
     this.#look ??= this.options.clock.sleep(LOOK_EVERY_MS).then(() => {
       this.#look = undefined;
-      return this.options.note();
+      return this.#lookAt(this.options.note());
     });
     return this.#look;
+  }
+
+  #lookAt(note: SleepNote | undefined): Look {
+    if (!note) return { note, hasNewPod: false };
+    if (this.#former?.since !== note.since)
+      this.#former = { since: note.since, pods: new Set(this.options.ready()) };
+    const { pods } = this.#former;
+    return {
+      note,
+      hasNewPod: note.wakingSince !== undefined && this.options.ready().some((pod) => !pods.has(pod)),
+    };
   }
 }
 
