@@ -14,7 +14,7 @@ import {
 } from '#lib/resources';
 import type { ClusterContext } from '../context/discovery.js';
 import { fromOrphans, performClaim } from '../workload/claim.js';
-import { isNamespaceTerminating, replaceStatus } from '../workload/workload-condition.js';
+import { isNamespaceTerminating, WorkloadStatuses } from '../workload/workload-condition.js';
 import {
   decideRollout,
   isSameTemplate,
@@ -65,19 +65,27 @@ function ownerOf<T extends KubeObject>(child: KubeObject, candidates: readonly T
 }
 
 class Rollouts {
-  constructor(private readonly context: ClusterContext) {}
+  readonly #statuses: WorkloadStatuses<Deployment>;
+
+  constructor(private readonly context: ClusterContext) {
+    this.#statuses = new WorkloadStatuses(context, DEPLOYMENTS);
+  }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { informers, client, clock } = this.context;
+    const { informers, clock } = this.context;
     const found = informers.of(DEPLOYMENTS).find(key);
-    if (!found) return done();
+    if (!found) {
+      this.#statuses.forget(key);
+      return done();
+    }
     const { sets: observed, oldPods } = await this.#observe(found);
     const decision = decideRollout(found, observed, oldPods);
     const { deployment, sets } = await this.#syncRevision(found, observed, decision);
     const news = await this.#perform(deployment, sets, decision);
     const status = summarizeDeployment(deployment, sets, news, clock.now());
-    await replaceStatus(client, this.context.informers.of(DEPLOYMENTS), deployment, status);
+    const calmMs = await this.#statuses.write(deployment, status);
     if (news?.kind === 'create-failed' || news?.kind === 'name-taken') throw new Error(news.message);
+    if (calmMs !== undefined) return after(calmMs);
     const deadlineMs = progressDeadlineMs(deployment, status);
     return deadlineMs === undefined
       ? done()

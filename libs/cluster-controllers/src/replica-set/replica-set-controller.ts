@@ -22,7 +22,7 @@ import {
   isPodAvailable,
   isPodReady,
   podCondition,
-  replaceStatus,
+  WorkloadStatuses,
   withCondition,
   withoutCondition,
 } from '../workload/workload-condition.js';
@@ -163,8 +163,10 @@ export function replicaSetController(context: ClusterContext): ControllerSpec {
 
 class Replicas {
   readonly #writes: OwnWrites<Pod>;
+  readonly #statuses: WorkloadStatuses<ReplicaSet>;
 
   constructor(private readonly context: ClusterContext) {
+    this.#statuses = new WorkloadStatuses(context, REPLICA_SETS);
     this.#writes = new OwnWrites(context.informers.of(PODS));
   }
 
@@ -178,6 +180,7 @@ class Replicas {
         : await client.find(REPLICA_SETS, key);
     if (!set) {
       this.#writes.forget(text);
+      this.#statuses.forget(key);
       return done();
     }
     const claim = { owner: set, ownerRef: REPLICA_SETS, selector: set.spec.selector };
@@ -208,8 +211,9 @@ class Replicas {
         decision satisfies never;
     }
     const status = summarizeReplicaSet(set, pods, failure, clock.now());
-    await replaceStatus(client, this.context.informers.of(REPLICA_SETS), set, status);
+    const calmMs = await this.#statuses.write(set, status);
     if (problem !== undefined) throw problem;
+    if (calmMs !== undefined) return after(calmMs);
     return nextAvailability(set, pods, clock.now().getTime());
   }
 
