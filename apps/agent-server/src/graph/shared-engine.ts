@@ -23,7 +23,23 @@ let shared: ReadonlyMap<string, string> = new Map();
 /** Loads the platform's engine before the graphs that will need it are known. */
 export async function loadEngine(): Promise<void> {
   for (const name of MODULES) await import(name);
+  await runOnce();
   isLoaded = true;
+}
+
+/** Runs a graph of one node: its code is compiled when the first run of an agent comes. */
+async function runOnce(): Promise<void> {
+  const { Annotation, END, MemorySaver, START, StateGraph } = await import('@langchain/langgraph');
+  const graph = new StateGraph(Annotation.Root({ done: Annotation<boolean> }))
+    .addNode('only', () => ({ done: true }))
+    .addEdge(START, 'only')
+    .addEdge('only', END)
+    .compile({ checkpointer: new MemorySaver() });
+  const options = {
+    streamMode: ['values', 'updates', 'messages', 'custom'],
+    configurable: { thread_id: 'once' },
+  };
+  for await (const _event of await graph.stream({}, options as never));
 }
 
 interface Package {

@@ -30,7 +30,9 @@ export async function becomeAgentServer(
   const host = new WaitingHost();
   await becomeLaunched({
     warm: async () => {
-      await Promise.all([load(), useOnce(), host.ready]);
+      await load();
+      const { serveOnce } = await import('./serve-once.js');
+      await Promise.all([serveOnce(), useOnce(), host.ready]);
     },
     before: (launch) => host.launch(launch),
   });
