@@ -26,8 +26,8 @@ describe.each([
     moved: [
       ['examples', 2, 2, 2],
       ['runs', 3, 3, 3],
-      // statistics, which say what is there, count no corrections
-      ['feedback', 4, 4, 3],
+      // statistics, which say what is there, count no corrections and no empty scores
+      ['feedback', 6, 6, 4],
       ['prompts', 3, 0, null],
       ['scores of sessions and experiments', 1, 0, null],
     ],
@@ -63,8 +63,10 @@ describe.each([
       ],
       feedback: [
         { key: 'fixed', correction: { output: 'why not' } },
+        { key: 'grade', score: null, value: 'high' },
         { key: 'helpful', score: 0.5, comment: 'fine', feedback_source: { type: 'app' } },
         { key: 'kind', score: 1 },
+        { key: 'later', score: null },
         { key: 'tone', value: 'calm' },
       ],
       datasets: [{ name: 'questions', description: 'ours' }],

@@ -73,6 +73,8 @@ const SCORES = [
   score('kind', 'BOOLEAN', true, 'observation', 'b7ad6b7169203332'),
   score('tone', 'CATEGORICAL', 'calm', 'observation', 'cuid-of-old-times'),
   score('fixed', 'CORRECTION', 'why not', 'trace', TRACE),
+  score('grade', 'NUMERIC', 'high', 'trace', TRACE),
+  score('later', 'NUMERIC', null, 'trace', TRACE),
   score('talk', 'NUMERIC', 1, 'session', 'talk'),
 ];
 

@@ -130,9 +130,9 @@ export class Langfuse implements Source {
       key: textAt(score, ['name']),
       ...(type === 'CORRECTION'
         ? { correction: asObject(value, 'output') }
-        : ['CATEGORICAL', 'TEXT'].includes(type)
+        : typeof value === 'string'
           ? { value }
-          : { score: Number(value) }),
+          : { score: typeof value === 'boolean' ? Number(value) : value }),
       comment: own(score, 'comment'),
       created_at: own(score, 'timestamp'),
       feedback_source: {
