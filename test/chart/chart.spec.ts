@@ -52,7 +52,7 @@ if (!binary) leaveOut('helm');
     expect([code, text]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);
   });
 
-  it('refuses a value that drives nothing, and one of another kind', () => {
+  it('refuses a value that has no effect, and one of another kind', () => {
     const misspelt = helm.try(['template', 'x'], { ...DATABASE, api: { replica: 3 } });
     expect([misspelt.code, misspelt.text]).toEqual([1, expect.stringMatching(/replica.*not allowed/s)]);
     const text = helm.try(['template', 'x'], { ...DATABASE, api: { replicas: 'many' } });

@@ -145,7 +145,7 @@ export function judgeSettings(
     const judge = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : note('it is not a known setting');
     const judgement = judge?.(value, language);
     if (judgement && 'refusal' in judgement) refusals.push(`"${key}": ${judgement.refusal}`);
-    else if (judgement) notes.push(`"${key}" of langgraph.json drives nothing: ${judgement.note}`);
+    else if (judgement) notes.push(`"${key}" of langgraph.json has no effect: ${judgement.note}`);
   }
   return { refusals, notes };
 }

@@ -207,8 +207,8 @@ describe('langgraph.json', () => {
   it('names lines of a Dockerfile and versions of Node that it leaves aside', () => {
     const lines = ['# browsers', 'RUN npx playwright install', 'RUN pip install a'];
     expect(parse({ dockerfile_lines: lines, node_version: '18' }).notes).toEqual([
-      '"dockerfile_lines" of langgraph.json drives nothing: it belongs to builds of container images; install here what these lines install: RUN npx playwright install; pip install a',
-      '"node_version" of langgraph.json drives nothing: agents run on Node 24',
+      '"dockerfile_lines" of langgraph.json has no effect: it belongs to builds of container images; install here what these lines install: RUN npx playwright install; pip install a',
+      '"node_version" of langgraph.json has no effect: agents run on Node 24',
     ]);
   });
 
@@ -240,7 +240,7 @@ describe('langgraph.json', () => {
       notes: [],
     });
     expect(parse({ ui_config: {} }).notes).toEqual([
-      '"ui_config" of langgraph.json drives nothing: "ui" names no components',
+      '"ui_config" of langgraph.json has no effect: "ui" names no components',
     ]);
   });
 
@@ -288,7 +288,7 @@ describe('langgraph.json', () => {
       isAuthFirst: true,
     });
     expect(parse({ http: { ...http, app: null } }).notes).toEqual([
-      '"http" of langgraph.json drives nothing: middleware_order, enable_custom_route_auth without an app',
+      '"http" of langgraph.json has no effect: middleware_order, enable_custom_route_auth without an app',
     ]);
   });
 
@@ -319,7 +319,7 @@ describe('langgraph.json', () => {
       mountPrefix: '/a/b.c',
     });
     expect(notes).toEqual([
-      '"http" of langgraph.json drives nothing: logging_headers includes no header, and none is logged otherwise',
+      '"http" of langgraph.json has no effect: logging_headers includes no header, and none is logged otherwise',
     ]);
   });
 
@@ -356,7 +356,7 @@ describe('langgraph.json', () => {
     });
   });
 
-  it('lets through what others need, and names what drives nothing', () => {
+  it('lets through what others need, and names what has no effect', () => {
     const { notes } = parse({
       $schema: 'https://example.com/schema.json',
       node_version: '22',
@@ -369,9 +369,9 @@ describe('langgraph.json', () => {
       ['__proto__x']: 1,
     });
     expect(notes).toEqual([
-      '"python_version" of langgraph.json drives nothing: it belongs to Python graphs',
-      '"enviroment" of langgraph.json drives nothing: it is not a known setting',
-      '"__proto__x" of langgraph.json drives nothing: it is not a known setting',
+      '"python_version" of langgraph.json has no effect: it belongs to Python graphs',
+      '"enviroment" of langgraph.json has no effect: it is not a known setting',
+      '"__proto__x" of langgraph.json has no effect: it is not a known setting',
     ]);
   });
 });

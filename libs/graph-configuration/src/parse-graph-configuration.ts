@@ -240,7 +240,7 @@ export interface GraphConfiguration {
   readonly auth: AuthSettings | undefined;
   /** The function that assigns priorities to runs; undefined when the agent ranks none. */
   readonly priority: ModuleExport | undefined;
-  /** A sentence for each setting that is let through and drives nothing. */
+  /** A sentence for each setting that is let through and has no effect. */
   readonly notes: readonly string[];
 }
 

@@ -66,5 +66,5 @@ export function parseUiSettings({ ui, ui_config: config }: JsonObject): UiSettin
 /** Parts of the settings that have no effect. */
 export function uiNotes({ ui, ui_config: config }: JsonObject): readonly string[] {
   const isIdle = parseUi(ui).entries.length === 0 && (config ?? undefined) !== undefined;
-  return isIdle ? ['"ui_config" of langgraph.json drives nothing: "ui" names no components'] : [];
+  return isIdle ? ['"ui_config" of langgraph.json has no effect: "ui" names no components'] : [];
 }

@@ -153,7 +153,7 @@ export interface StoredImage {
   readonly importedAt: string;
   /** Namespaces that have the image; undefined for every one of the machine. */
   readonly namespaces?: readonly string[];
-  /** Sentences about settings that drive nothing, and about what was installed otherwise than the agent asks. */
+  /** Sentences about settings that have no effect, and about what was installed otherwise than the agent asks. */
   readonly notes: readonly string[];
 }
 

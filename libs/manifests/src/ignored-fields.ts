@@ -10,7 +10,7 @@ import { isPlacementField } from './pod-placement.js';
 import { maySleep, queueRange, wantedReplicas } from './revision-workload.js';
 import { isPlatformName } from './object-labels.js';
 
-/** A field of `sourceConfig` or of its `resourceSpec` that has a value and drives nothing. */
+/** A field of `sourceConfig` or of its `resourceSpec` that has a value and has no effect. */
 export interface IgnoredField {
   readonly field: keyof SourceConfig | keyof ResourceSpec;
   /** A sentence without its subject and full stop. */
@@ -59,7 +59,7 @@ const NEVER: Readonly<Partial<Record<keyof ResourceSpec, string>>> = {
 };
 
 /**
- * Every field that a deployment sets and that drives nothing, fields of the resource spec by their names. All other fields
+ * Every field that a deployment sets and that has no effect, fields of the resource spec by their names. All other fields
  * change what is built: a test compares them with the manifests.
  */
 export function ignoredFields(

@@ -14,7 +14,7 @@ export const CONDITION = {
   revisionReady: 'RevisionReady',
   /** Exists only while true: the newest revision failed after it had taken over, and an earlier one serves again. */
   rolledBack: 'RolledBack',
-  /** Exists only while true: the spec has fields that drive nothing. */
+  /** Exists only while true: the spec has fields that have no effect. */
   fieldsIgnored: 'FieldsIgnored',
   /** Exists only with buildOnPush. */
   pushesFollowed: 'PushesFollowed',

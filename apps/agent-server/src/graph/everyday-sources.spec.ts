@@ -168,7 +168,7 @@ it('gives an agent its variables and the logger of the SDK while it loads', asyn
           err: expect.objectContaining({ message: 'why' }),
         }),
         expect.objectContaining({
-          note: '"odd" of langgraph.json drives nothing: it is not a known setting',
+          note: '"odd" of langgraph.json has no effect: it is not a known setting',
         }),
       ]),
     );

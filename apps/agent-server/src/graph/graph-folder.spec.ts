@@ -43,7 +43,7 @@ describe('the folder of an agent', () => {
   it('names a file of variables that is missing', async () => {
     const path = agentWith({ 'langgraph.json': naming('.env') });
     expect((await readGraphFolder(path)).notes).toEqual([
-      '"env" of langgraph.json drives nothing: there is no file .env',
+      '"env" of langgraph.json has no effect: the image has no file .env; secrets of the deployment are set all the same',
     ]);
   });
 });

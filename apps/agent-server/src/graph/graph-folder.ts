@@ -51,7 +51,12 @@ async function readVariables(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
       throw failed(`the file ${env} of "env" cannot be read`, error);
-    return { variables: {}, notes: [`"env" of langgraph.json drives nothing: there is no file ${env}`] };
+    return {
+      variables: {},
+      notes: [
+        `"env" of langgraph.json has no effect: the image has no file ${env}; secrets of the deployment are set all the same`,
+      ],
+    };
   }
 }
 

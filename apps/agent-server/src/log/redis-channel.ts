@@ -44,7 +44,7 @@ export function parseRedisUri(text: string): RedisPlaces {
   const words = new URLSearchParams(query);
   const known = sentinel === undefined ? [] : SENTINEL_WORDS;
   const foreign = [...words.keys()].find((word) => !known.includes(word));
-  if (foreign !== undefined) throw new Error(`must not have the parameter ${foreign}, which drives nothing`);
+  if (foreign !== undefined) throw new Error(`must not have the parameter ${foreign}, which has no effect`);
   // databases have numbers, which separate no channels
   if (sentinel === undefined && !/^\d*$/.test(path)) throw new Error(HOSTS);
   if (sentinel === undefined) return { kind: 'servers', hosts: hostsOf(hostList, SERVER_PORT), isTls, user };

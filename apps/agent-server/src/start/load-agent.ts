@@ -166,7 +166,7 @@ async function loadAgent(
 ): Promise<LoadedAgent> {
   const { config, folder, reports, clock, log, spareHost } = options;
   const agent = await readGraphFolder(folder);
-  for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
+  for (const note of agent.notes) log.warn({ note }, 'setting of the agent has no effect');
   // settings of the deployment come first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
   const refusal = encryptionRefusal(inheritedEnvironment(['LANGGRAPH_AES_KEY', 'LANGGRAPH_AES_LEGACY_KEY']));

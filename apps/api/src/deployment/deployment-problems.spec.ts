@@ -206,7 +206,7 @@ describe('a request for a deployment', () => {
     expect((await tenant.call('POST', '/v2/deployments', of('Always'))).status).toBe(201);
   });
 
-  it('names fields that drive nothing in the header Warning of the answer to each change', async () => {
+  it('names fields that have no effect in the header Warning of the answer to each change', async () => {
     const resource_spec = {
       db_storage_gi: 5,
       cache_memory_mb: 64,

@@ -61,7 +61,7 @@ class TagDeployments implements NestInterceptor {
 const READS = new Set(['GET', 'HEAD']);
 
 /**
- * Names fields that drive nothing in the header `Warning` of what answers a change with the deployment, as API servers of
+ * Names fields that have no effect in the header `Warning` of what answers a change with the deployment, as API servers of
  * Kubernetes warn: `299 - "TEXT"`.
  */
 class WarnOfIgnoredFields implements NestInterceptor {

@@ -419,7 +419,7 @@ function refuse(problems: readonly FieldProblem[]): void {
   if (problems.length > 0) throw invalid(problems);
 }
 
-/** Members that are kept and drive nothing. */
+/** Members that are kept and have no effect. */
 function notesOf(
   {
     display_name: displayName,

@@ -115,7 +115,7 @@ describe('summarizeDeployment', () => {
     ]);
   });
 
-  it('names fields that drive nothing, and is Ready all the same', () => {
+  it('names fields that have no effect, and is Ready all the same', () => {
     const asking = deployment({ sourceConfig: { resourceSpec: { cacheMemoryMb: 64, executorCpu: 1 } } });
     const summarized = summarizeDeployment(
       world({ deployment: asking, revisions: [revision(1, 'Ready')] }),

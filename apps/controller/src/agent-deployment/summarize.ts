@@ -200,7 +200,7 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
   };
 }
 
-/** While the spec has fields that drive nothing, which is no failure. */
+/** While the spec has fields that have no effect, which is no failure. */
 function fieldsIgnored(world: DeploymentWorld): readonly ConditionDraft[] {
   const runsProcesses = world.runsProcesses && world.listener?.spec.remote === undefined;
   const surroundings = { databases: databaseChoice(world), runsProcesses };
