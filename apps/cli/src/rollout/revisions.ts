@@ -153,7 +153,7 @@ export async function waitForRevision(
         'failed',
         `revision ${revisionId} of ${name} is ${status}${why}; "agentplane events ${name}" and "agentplane logs ${name} --revision ${revisionId}" show more`,
       );
-    return status === 'DEPLOYED' ? { kind: 'done' } : { kind: 'pending', message: `${status}${why}` };
+    return status === 'DEPLOYED' ? { kind: 'done' } : { kind: 'pending', message: waitingText(found, status) };
   });
 }
 
@@ -163,7 +163,7 @@ export async function waitUntilServing(wait: RestWait, { id, name }: Deployment)
     const found = await wait.rest.request<Deployment>('GET', `/v2/deployments/${id}`);
     return found.status === 'READY' && SERVING.has(found.status_reason)
       ? { kind: 'done' }
-      : { kind: 'pending', message: `${found.status}${reasonText(found)}` };
+      : { kind: 'pending', message: waitingText(found, found.status) };
   });
 }
 
@@ -220,10 +220,15 @@ async function look(
   }
 }
 
-function reasonText({
-  status_reason: reason,
-  status_message: message,
-}: Pick<Revision, 'status_reason' | 'status_message'>): string {
+type Reasons = Pick<Revision, 'status_reason' | 'status_message'>;
+
+/** The message, which is for people; without one the status and its reason. */
+function waitingText(found: Reasons, status: string): string {
+  const message = visibleText(found.status_message ?? '').replaceAll('\n', ' ');
+  return message === '' ? `${status}${reasonText(found)}` : message;
+}
+
+function reasonText({ status_reason: reason, status_message: message }: Reasons): string {
   const parts = [reason, message].filter((part) => part !== null && part !== '');
   return parts.length === 0 ? '' : visibleText(` (${parts.join(': ').replaceAll('\n', ' ')})`);
 }

@@ -64,7 +64,7 @@ function unreadyDraft(world: PlannedRevision['world']): Draft {
 function progressText(world: PlannedRevision['world']): string {
   const { wanted, ready } = podsOf(world);
   const isReady = isWorkloadReady(world);
-  const counted = `${ready} of ${wanted} pods are ready${isReady ? ', and take over once they have stayed so' : ''}`;
+  const counted = `${ready} of ${wanted} pods are ready${isReady ? ' and take over once they stay ready' : ''}`;
   const progress = findProgress(world);
   return progress === undefined ? counted : `${counted}; ${progress}`;
 }
