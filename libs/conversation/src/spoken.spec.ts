@@ -57,7 +57,7 @@ describe('answerLine', () => {
           { type: 'ai', content: '', tool_calls: [{ name: 'send' }] },
         ],
       },
-      '· send',
+      'calls send',
     ],
     ['other values', { twice: 4 }, '{"twice":4}'],
   ])('reads %s', (_what, outputs, line) => {

@@ -42,11 +42,11 @@ export function askedLine(inputs: unknown): string {
   return firstLine(said?.text ?? anyText(inputs)) || compact(inputs);
 }
 
-/** The first line of the last answer of an agent; a call of a tool as `· NAME` where the agent has not answered yet. */
+/** The first line of the last answer of an agent; a call of a tool as `calls NAME` where the agent has not answered yet. */
 export function answerLine(outputs: unknown): string {
   const messages = readMessages(outputs);
   if (messages.length === 0) return firstLine(anyText(outputs)) || compact(outputs);
   const since = messages.slice(messages.findLastIndex(({ by }) => by === 'user') + 1);
   const said = since.findLast(({ by, text, calls }) => by === 'agent' && (text !== '' || calls.length > 0));
-  return firstLine(said?.text ?? '') || (said?.calls ?? []).map(({ name }) => `· ${name}`).join(' ');
+  return firstLine(said?.text ?? '') || (said?.calls ?? []).map(({ name }) => `calls ${name}`).join(', ');
 }

@@ -236,6 +236,7 @@ td.line { max-width: 22rem; overflow: hidden; text-overflow: ellipsis; white-spa
 form.filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem; } form.filter label { flex: 1 1 16rem; }
 input, textarea, select { background: var(--ground); border: 1px solid var(--quiet); border-radius: .3rem; color: inherit; font: inherit;
   padding: .45rem .6rem; width: 100%; }
+label > input, label > textarea, label > select { margin-top: .2rem; }
 form.filter button { align-self: end; }
 ol.chat { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); list-style: none; margin: 0 0 1rem; max-width: 52rem; padding: 0; }
 .chat:empty { display: none; }
@@ -254,7 +255,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .3rem .4rem; } td.number
   main { padding: .75rem .6rem 2rem; } header nav { padding: .5rem .6rem; }
   .run > summary { grid-template-columns: 1fr auto; }
   .run > summary .bar { grid-column: 1 / -1; grid-row: 2; }
-  .run > summary .use { display: none; }
+  .run > summary .use { grid-column: 1 / -1; grid-row: 3; text-align: left; } .use:empty { display: none; }
   ul.runs ul.runs { margin-left: .2rem; padding-left: .35rem; }
   .body { margin-left: .5rem; } 
   .rows thead { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; width: 1px; }

@@ -100,7 +100,7 @@ class Chat {
     if (!this.parts.isGuarded) return reply.redirect(this.#path(), 303);
     const form = `<form class="enter" method="post" action="${escapeHtml(this.#path())}">
 <p class="problem error" role="alert"></p>
-<label>API key, or the value of the header Authorization <input name="key" type="password" autocomplete="off" required></label>
+<label>API key, or the value of the header Authorization <input name="key" type="password" autocomplete="off" required autofocus></label>
 <div class="actions"><button>Open</button><span class="quiet">It stays in this tab.</span></div>
 </form>`;
     return this.#send(reply, 'Talk to the agent', `<h1>Talk to the agent</h1>\n${form}`);

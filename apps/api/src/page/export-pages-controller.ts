@@ -99,7 +99,7 @@ function renderExport({ found, days, next, project }: ShownExport, reader: PageR
   ];
   const shown = facts.filter(([, value]) => value !== '');
   const rows = days.map((day) => [
-    renderTime(day.start_time),
+    renderTime(day.start_time.replace(/T00:00:00(?:\.0+)?Z$/, '')),
     stateOf(day),
     progressOf(day.percent),
     day.rows_exported.toLocaleString('en'),
