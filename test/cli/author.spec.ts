@@ -53,7 +53,9 @@ describe("an author's loop", () => {
       code: 0,
       output: expect.stringContaining('npx agentplane dev '),
     });
-    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain('# my-first');
+    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(
+      /^# my-first\n[^]*^ {4}npx agentplane dev my-first$[^]*`npx agentplane deploy my-first`/m,
+    );
     expect(readFileSync(join(folder, '.gitignore'), 'utf8').split('\n')).toContain('.env');
     expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).toMatchObject({
       name: 'my-first',
@@ -88,7 +90,7 @@ describe("an author's loop", () => {
       intervalMs: 20,
     });
     expect(dev.output).toContain(
-      `package.json names @langchain/core, @langchain/langgraph, zod, which are not installed; run: cd ${folder} && npm install`,
+      `package.json names @langchain/core, @langchain/langgraph, @langchain/langgraph-sdk, zod, which are not installed; run: cd ${folder} && npm install`,
     );
     symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'));
     url = await dev.ready();

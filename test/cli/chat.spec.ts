@@ -38,7 +38,7 @@ describe('agentplane chat', () => {
   it('answers one message with its time, thread and trace', async () => {
     const { code, output, complaint } = await chat('', 'talker', '--once', 'hello');
     expect([code, output]).toEqual([0, 'You said: hello\n']);
-    expect(complaint).toMatch(/^[\d.]+ m?s .*agentplane traces show \S+; thread \S+\n$/);
+    expect(complaint).toMatch(/^[\d.]+ m?s .*npx agentplane traces show \S+; thread \S+\n$/);
   });
 
   it('prints a structured response in place of a text', async () => {

@@ -196,7 +196,7 @@ describe('bad input', () => {
         ['bin/agentplane.js', 'image', 'add', 'broken-agent', folder, '--data', platform.dataFolder],
         { cwd: repository, encoding: 'utf8' },
       );
-    expect(addImage()).toContain('Use it as "imageUri: broken-agent"');
+    expect(addImage()).toMatch(/^Use it as "imageUri: broken-agent" .* npx agentplane deploy broken-agent$/m);
     const patched = await rest.patch<Deployment>(`/v2/deployments/${deployment.id}`, {
       source_revision_config: { image_uri: 'broken-agent' },
     });

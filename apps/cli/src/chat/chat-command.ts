@@ -23,6 +23,7 @@ import { costText, latencyText, type ReadRun } from '#lib/rest-client';
 import { isJsonObject } from '#lib/json';
 import { CommandError } from '../command-error.js';
 import { isDocument, type OutputFormat, print, renderDocument } from '../output/print-items.js';
+import { thisProgram } from '../this-program.js';
 import { type Agent, type AgentFlags, assistantOf, openAgent } from './agent-client.js';
 
 export interface ChatFlags extends AgentFlags {
@@ -92,7 +93,7 @@ function footOf({ error, seconds, total_tokens: tokens, total_cost: cost, trace_
     latencyText(seconds),
     ...(tokens === null || tokens === 0 ? [] : [`${tokens} tokens`]),
     ...(price === '' || price === '0' ? [] : [`$${price}`]),
-    ...(trace === null ? [] : [`agentplane traces show ${trace}`]),
+    ...(trace === null ? [] : [`${thisProgram()} traces show ${trace}`]),
   ];
   return parts.join(' · ');
 }
@@ -105,7 +106,7 @@ async function talk(
 ): Promise<number> {
   const screen = new ChatScreen();
   let conversation = first;
-  process.stderr.write(`${HELP}\nagentplane chat ${agent.words} --thread ${first.threadId}\n`);
+  process.stderr.write(`${HELP}\n${thisProgram()} chat ${agent.words} --thread ${first.threadId}\n`);
   let asked = await conversation.waitsWith();
   for (;;) {
     const saying = asked.length > 0 ? await screen.answerTo(asked) : await screen.readMessage();

@@ -11,6 +11,7 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { urlHost } from '#lib/url';
 import { CommandError } from '../command-error.js';
+import { thisProgram } from '../this-program.js';
 import { agentSettings, devEnvironment } from './dev-environment.js';
 import { DEV_PORT } from './dev-port.js';
 import { DevSession, type Outcome, renderLogLine } from './dev-session.js';
@@ -46,7 +47,7 @@ function renderGreeting({ url, key, graphIds, dataFolder }: GreetingFacts): stri
       : `  Other machines reach this address: every call needs the key ${key}`,
     '',
     '  Try next, in another terminal:',
-    ...(key === undefined ? [`    npx agentplane chat --url ${url}`] : []),
+    ...(key === undefined ? [`    ${thisProgram()} chat --url ${url}`] : []),
     `    curl -s ${url}/runs/wait${header} -H 'content-type: application/json' -d '${body.replaceAll("'", `'\\''`)}'`,
     '',
   ].join('\n');

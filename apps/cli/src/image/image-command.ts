@@ -19,6 +19,7 @@ import { type Clock, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { waitForRollout, type Wanted } from '../deploy/deploy-command.js';
 import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
+import { thisProgram } from '../this-program.js';
 import { checkGraphs } from './check-graphs.js';
 
 /** Names that have no Workspace. */
@@ -210,8 +211,9 @@ async function offerToDeployments(
 }
 
 function useOf({ name, namespaces }: StoredImage): string {
-  const owners = namespaces ? ` of workspace ${workspaceNames(namespaces)}` : '';
-  return `Use it as "imageUri: ${name}" in an AgentDeployment${owners}.`;
+  const use = `Use it as "imageUri: ${name}" in an AgentDeployment`;
+  if (namespaces) return `${use} of workspace ${workspaceNames(namespaces)}.`;
+  return `${use}, or deploy it: ${thisProgram()} deploy ${name}`;
 }
 
 /** Warns about an effect that was not explicitly asked for: the namespaces that have the image now. */

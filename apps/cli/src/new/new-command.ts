@@ -8,17 +8,21 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { programWords, shellWord } from '#lib/command-line';
+import { shellWord } from '#lib/command-line';
 import { INSTALLATION } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 import { CommandError } from '../command-error.js';
+import { thisProgram } from '../this-program.js';
 
 const template = (isPython: boolean): string =>
   join(INSTALLATION, 'examples', isPython ? 'new-python-agent' : 'new-agent');
 
 /** The agent's name in the template. */
 const PLACEHOLDER = 'my-agent';
+
+/** This program, where a page of the template has a command. */
+const COMMAND = /\bagentplane (?=[a-z])/g;
 
 /** Good as the name of an npm package, an image and a deployment. */
 const NAME = /^[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
@@ -65,7 +69,8 @@ export function makeAgent(given: string, isPython: boolean): number {
   for (const file of NAMED) {
     const path = join(folder, file);
     if (!existsSync(path)) continue;
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(PLACEHOLDER, name));
+    const text = readFileSync(path, 'utf8').replaceAll(PLACEHOLDER, name);
+    writeFileSync(path, text.replaceAll(COMMAND, `${thisProgram()} `));
   }
   // npm packs no file of that name, so the template has it under another
   renameSync(join(folder, 'gitignore'), join(folder, '.gitignore'));
@@ -76,7 +81,7 @@ export function makeAgent(given: string, isPython: boolean): number {
       '',
       '  Try next:',
       ...installing(given, isPython).map((words) => `    ${words}`),
-      `    ${programWords({ here: process.cwd(), installation: INSTALLATION })} dev ${shellWord(given)}`,
+      `    ${thisProgram()} dev ${shellWord(given)}`,
       '',
     ].join('\n'),
   );
