@@ -214,7 +214,8 @@ export async function showTrace(
   const rows = treeRows(runs, systemClock.now().getTime());
   const { output, values } = flags;
   if (output.kind === 'table' || output.kind === 'wide') {
-    print(`trace ${trace}, project ${String(named['session_id'])}\n\n`);
+    const project = String(named['session_id']);
+    print(`trace ${trace}, project ${(await projectNames(rest)).get(project) ?? project}\n\n`);
     process.stdout.write(await renderItems(output, rows, TREE_SHAPE));
     if (values) await printValues(named);
   } else if (output.kind === 'name') process.stdout.write(await renderItems(output, rows, TREE_SHAPE));
