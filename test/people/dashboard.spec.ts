@@ -6,8 +6,9 @@ import { delimiter, join } from 'node:path';
 import { parse } from 'yaml';
 import { inheritedEnvironment } from '#lib/config';
 import { KubeClient, loadKubeConnection, type Untyped } from '#lib/kube';
-import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef } from '#lib/resources';
+import { CUSTOM_RESOURCE_DEFINITIONS, type ResourceRef, RESOURCES } from '#lib/resources';
 import { quietFor, testEmbeddedKube, waitFor } from '#lib/testing';
+import { OnTerminal } from '../../apps/tui/src/testdata/on-terminal.js';
 import { agentplane, type Ending } from '../cli/agentplane.js';
 import { repository } from '../support/platform.js';
 
@@ -62,6 +63,42 @@ describe('agentplane dashboard on a cluster', () => {
     expect(output).toMatch(/^Opening the dashboard …\r\u001b\[K/);
     terminal.stdin.write('q');
     expect((await once(terminal, 'exit'))[0]).toBe(0);
+  });
+
+  it('leaves every key to the editor, and takes them again afterwards', async () => {
+    const [editor, typed] = [join(elsewhere, 'editor'), join(elsewhere, 'typed')];
+    const script = `echo ready; for n in 1 2 3 4 5; do read -r line; echo "$line" >> '${typed}'; echo "took $n"; done`;
+    writeFileSync(editor, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const client = new KubeClient(await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath }), {
+      fieldManager: 'test',
+    });
+    await client.apply(RESOURCES.BulkExportDestination, {
+      metadata: { name: 'edited', namespace: 'default' },
+      spec: { type: 'object_store', config: { bucketName: 'none' } },
+    } as never);
+    await client.close();
+    const words = [
+      join(repository, 'bin', 'agentplane.js'),
+      'dashboard',
+      '--kubeconfig',
+      kube.kubeconfigPath,
+    ];
+    const terminal = new OnTerminal(words, 100, { VISUAL: editor, XDG_CONFIG_HOME: elsewhere });
+    const shows = (text: string): Promise<unknown> =>
+      waitFor(() => terminal.screen.text().includes(text), { what: text });
+    await shows('deployments');
+    terminal.press(':destinations default\r');
+    await shows('edited');
+    terminal.press('e');
+    await shows('ready');
+    const lines = ['one', 'two', 'three', 'four', 'five'];
+    for (const [at, line] of lines.entries()) {
+      terminal.press(`${line}\r`);
+      await shows(at + 1 < lines.length ? `took ${at + 1}` : 'edited');
+    }
+    expect(readFileSync(typed, 'utf8').trim().split('\n')).toEqual(lines);
+    terminal.press('q');
+    expect(await terminal.ended).toBe(0);
   });
 
   it('exits with 2 for a view that does not exist, and with 4 where the API server is unreachable', async () => {

@@ -1,4 +1,4 @@
-import { Box, Text, useApp, useStdout, useWindowSize } from 'ink';
+import { Box, Text, useApp, useStdin, useStdout, useWindowSize } from 'ink';
 import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { visibleText } from '#lib/command-line';
 import { keyOf, keyText } from '#lib/resources';
@@ -18,7 +18,7 @@ import { columnsOf, emptyHint } from './row-texts.js';
 import { RowsCache, type ShownRows } from './rows-cache.js';
 import { MARK_WIDTH, type ShownRow, Table } from './table.js';
 import { type ReadPane, usePane } from './use-pane.js';
-import { useMouse, useProgress, useSession, useWorld } from './use-session.js';
+import { useMouse, useProgress, useSession, useWorld, withoutReading } from './use-session.js';
 
 /** The rows around the selected one; cells are made for these alone. */
 function RowsTable(props: {
@@ -148,6 +148,7 @@ export function Dashboard(props: DashboardProps): ReactNode {
   useWorld(world);
   const now = useNow(clock);
   const { exit, suspendTerminal } = useApp();
+  const { stdin } = useStdin();
   const { stdout } = useStdout();
   const { columns, rows: terminalLines } = useWindowSize();
   const width = columns || WIDE;
@@ -199,7 +200,7 @@ export function Dashboard(props: DashboardProps): ReactNode {
     },
     exit,
     write: (text) => void stdout.write(text),
-    suspend: (run) => withoutMouse(() => suspendTerminal(run)),
+    suspend: (run) => withoutMouse(() => suspendTerminal(() => withoutReading(stdin, run))),
     note: (text, isProblem) => change((was) => ({ ...was, notice: { text, isProblem } })),
   });
 

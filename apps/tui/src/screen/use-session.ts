@@ -74,6 +74,16 @@ export function useMouse(isWanted: boolean, onNames: (names: readonly string[]) 
   };
 }
 
+/**
+ * Runs what has the terminal meanwhile. Ink only takes its listener off: Node would read on, and take keys from a shell
+ * or an editor. Until the tick after its listener went, a stream counts as paused.
+ */
+export async function withoutReading(stdin: NodeJS.ReadableStream, run: () => Promise<void>): Promise<void> {
+  await new Promise<void>((done) => process.nextTick(done));
+  stdin.pause();
+  await run();
+}
+
 /** Memory of how exports and their runs grow, from the moment a namespace is looked at. */
 export function useProgress(world: World, namespace: string | undefined, clock: Clock): ProgressMemory {
   const memory = useMemo(() => new ProgressMemory(), [world, namespace]);
