@@ -132,7 +132,7 @@ export const SQL_COMMANDS: readonly Command[] = [
       },
       examples: [
         'sql -c "SELECT name, sum(total_cost) FROM traces GROUP BY name"',
-        'sql lake -c "SELECT * FROM runs WHERE status = \'error\'" --to failed.parquet',
+        'sql nightly -c "SELECT * FROM runs WHERE status = \'error\'" --to failed.parquet',
       ],
       needs: 'rest',
     },
