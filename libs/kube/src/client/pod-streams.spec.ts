@@ -1,7 +1,14 @@
-import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from '@jest/globals';
+import { WebSocketServer } from 'ws';
 import { NODES, PODS } from '#lib/resources';
-import { hasRealKubernetes, testApiServer, testEmbeddedKube } from '#lib/testing';
+import { hasRealKubernetes, temporaryFolder, testApiServer, testEmbeddedKube } from '#lib/testing';
 import { loadKubeConnection } from '../connection/load-kube-connection.js';
 import { KubeClient } from './kube-client.js';
 import { forwardPort, runInPod } from './pod-streams.js';
@@ -59,5 +66,38 @@ describe('streams of pods at the API server of one machine', () => {
       code: 405,
       message: expect.stringContaining('inspect them with the tools of the machine'),
     });
+  });
+});
+
+describe('a stream whose first messages come with the answer that opens it', () => {
+  const folder = temporaryFolder();
+
+  it('loses none of them', async () => {
+    const sockets = new WebSocketServer({ noServer: true });
+    const server = createServer().on('upgrade', (asked, connection, head) => {
+      // a node nearby is as fast: one packet has the answer and all messages
+      connection.cork();
+      sockets.handleUpgrade(asked, connection, head, (socket) => {
+        for (const message of ['\u0001hi', '\u0003{"status":"Success"}']) socket.send(Buffer.from(message));
+        connection.uncork();
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const kubeconfigPath = join(folder, 'kubeconfig');
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const named = (kind: string, value: object): object => ({
+      [`${kind}s`]: [{ name: 'one', [kind]: value }],
+    });
+    const parts = [
+      named('cluster', { server: address }),
+      named('user', {}),
+      named('context', { cluster: 'one', user: 'one' }),
+    ];
+    const config = { apiVersion: 'v1', kind: 'Config', 'current-context': 'one' };
+    writeFileSync(kubeconfigPath, JSON.stringify(Object.assign(config, ...parts)));
+    const stdout = new PassThrough();
+    const code = await runInPod(await loadKubeConnection({ kubeconfigPath }), POD, { ...request, stdout });
+    expect([code, await text(stdout.end())]).toEqual([0, 'hi']);
+    server.close();
   });
 });

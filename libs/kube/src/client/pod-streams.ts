@@ -64,6 +64,7 @@ export async function runInPod(
       socket.close();
     }
   });
+  socket.resume();
   const ended = once(socket, 'close');
   const sending = Promise.all([
     stdin && sendAll(socket, CHANNEL.stdin, stdin).then(() => endInput(socket)),
@@ -96,6 +97,7 @@ export async function forwardPort(
     else if (channel === 0) pass(socket, message.subarray(1), local);
     else trouble += message.subarray(1).toString('utf8');
   });
+  socket.resume();
   const ended = once(socket, 'close').then(() => local.end());
   local.once('close', () => socket.close());
   await sendAll(socket, CHANNEL.stdin, local).catch(() => undefined);
@@ -149,7 +151,11 @@ async function openSocket(
   });
   return await new Promise((opened, reject) => {
     const shown = path.split('?')[0] ?? path;
-    socket.once('open', () => opened(socket));
+    socket.once('open', () => {
+      // the first messages may come with the answer that opens it, before anyone listens
+      socket.pause();
+      opened(socket);
+    });
     socket.on('error', (error) => reject(new KubeUnreachableError('GET', shown, error)));
     socket.once('unexpected-response', (_request, response) => {
       if (response.statusCode === 401) connection.auth.rejected?.();
