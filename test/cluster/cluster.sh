@@ -97,13 +97,14 @@ default_account() { # which the controller manager makes: it ends for good when 
   admin -n default get serviceaccount default
 }
 
-pause_image() { # the sandbox image of every pod: one process that waits
+pause_image() { # the sandbox image of every pod: one process that waits, and busybox for tests that look into a pod
   [ -f "$run/pause.tar" ] && return
   local work; work=$(mktemp -d)
   printf 'package main\n\nimport (\n\t"os"\n\t"os/signal"\n\t"syscall"\n)\n\nfunc main() {\n\tc := make(chan os.Signal, 1)\n\tsignal.Notify(c, syscall.SIGINT, syscall.SIGTERM)\n\t<-c\n}\n' >"$work/pause.go"
   CGO_ENABLED=0 go build -ldflags "-s -w" -o "$work/pause" "$work/pause.go"
   local c; c=$(buildah --storage-driver vfs from scratch)
   buildah --storage-driver vfs copy "$c" "$work/pause" /pause >/dev/null
+  local name; for name in busybox sh; do buildah --storage-driver vfs copy "$c" /bin/busybox /bin/$name >/dev/null; done
   buildah --storage-driver vfs config --entrypoint '["/pause"]' "$c"
   buildah --storage-driver vfs commit "$c" localhost/pause:test >/dev/null 2>&1
   buildah --storage-driver vfs push localhost/pause:test "docker-archive:$run/pause.tar:localhost/pause:test" >/dev/null 2>&1
