@@ -153,7 +153,9 @@ export async function waitForRevision(
         'failed',
         `revision ${revisionId} of ${name} is ${status}${why}; "agentplane events ${name}" and "agentplane logs ${name} --revision ${revisionId}" show more`,
       );
-    return status === 'DEPLOYED' ? { kind: 'done' } : { kind: 'pending', message: waitingText(found, status) };
+    return status === 'DEPLOYED'
+      ? { kind: 'done' }
+      : { kind: 'pending', message: waitingText(found, status) };
   });
 }
 
