@@ -22,6 +22,15 @@ interface Shown {
   readonly tasks: readonly unknown[];
 }
 
+/** The public saver with the writes of a step in the order of the library's own saver, `writesSortKey`; it knows no paths. */
+function orderedSaver(): PostgresSaver {
+  const saver = new PostgresSaver(pool, stateSerializer, { schema: SCHEMA });
+  const statements = Reflect.get(saver, 'SQL_STATEMENTS') as Record<string, string>;
+  const inStep = 'order by cw.task_path collate "C", cw.task_id, cw.idx';
+  statements['SELECT_SQL'] = String(statements['SELECT_SQL']).replace('order by cw.task_id, cw.idx', inStep);
+  return saver;
+}
+
 /** States of a thread at every checkpoint, as the library shows them over the same rows. */
 async function libraryStates(
   name: 'deltas' | 'quartet',
@@ -29,7 +38,7 @@ async function libraryStates(
 ): Promise<{ states: Shown[]; at: (id: string) => Promise<Shown> }> {
   const graph = graphs[name];
   const copy = Object.assign(Object.create(Object.getPrototypeOf(graph) as object) as typeof graph, graph);
-  copy.checkpointer = new PostgresSaver(pool, stateSerializer, { schema: SCHEMA });
+  copy.checkpointer = orderedSaver();
   const show = (state: Awaited<ReturnType<typeof graph.getState>>): Shown => ({
     values: state.values,
     next: state.next,

@@ -16,7 +16,7 @@ interface (in memory), where they are installed. Medians of the rounds; the last
 Install the peers (their own licences; nothing of them comes with this repository):
   python3 -m venv FOLDER/py && FOLDER/py/bin/pip install 'langgraph-cli[inmem]==0.4.40' langgraph-api==0.16.7
   mkdir FOLDER/js && cd FOLDER/js && npm init -y && npm install @langchain/langgraph-api@1.5.1 \\
-    @langchain/langgraph@1.4.18 @langchain/core@1.2.13 @langchain/langgraph-checkpoint@1.1.5 @langchain/langgraph-sdk@1.12.4
+    @langchain/langgraph@1.7.3 @langchain/core@1.4.0 @langchain/langgraph-checkpoint@1.2.2 @langchain/langgraph-sdk@1.15.0
 `;
 
 /**

@@ -3,9 +3,9 @@ import type { ClientMethods } from './method-group.ts';
 /** Every public method of `Client` of the JavaScript package, and of what hangs on it. Data alone: docs are made of it. */
 export const JAVASCRIPT: ClientMethods = {
   title: 'JavaScript: `Client`',
-  version: 'langsmith 0.10.5 (npm)',
+  version: 'langsmith 0.12.0 (npm)',
   about:
-    'Methods of `Client.prototype` that its types declare public, and of the resources that it has (`client.runs`, `client.threads` and so on). All are called with langsmith 0.12.0 as well, whose new ones (`sessions`, `agents`, `threads.share`, `…streaming`) are not served.',
+    'Methods of `Client.prototype` that its types declare public, and of the resources that it has (`client.runs`, `client.threads` and so on). Those that langsmith 0.11.8 has are called with it as well.',
   groups: [
     {
       area: 'Sending runs',
@@ -37,6 +37,19 @@ export const JAVASCRIPT: ClientMethods = {
       },
     },
     {
+      area: 'Reading runs',
+      outcome: 'refused',
+      feature: 'streams of pages',
+      methods: {
+        'runs.streaming.queryV2': '',
+        'runs.streaming.queryV2Items': '',
+        'threads.streaming.query': '',
+        'threads.streaming.queryItems': '',
+        'traces.streaming.query': '',
+        'traces.streaming.queryItems': '',
+      },
+    },
+    {
       area: 'Threads',
       outcome: 'works',
       methods: {
@@ -46,6 +59,24 @@ export const JAVASCRIPT: ClientMethods = {
         'threads.query': '',
         'threads.listTraces': '',
         'threads.stats': '',
+      },
+    },
+    {
+      area: 'Threads',
+      outcome: 'refused',
+      feature: 'totals over threads',
+      methods: {
+        'threads.aggregateStats': '',
+      },
+    },
+    {
+      area: 'Threads',
+      outcome: 'refused',
+      feature: 'shared threads',
+      methods: {
+        'threads.share.create': '',
+        'threads.share.delete': '',
+        'threads.share.retrieve': '',
       },
     },
     {
@@ -79,6 +110,34 @@ export const JAVASCRIPT: ClientMethods = {
         listProjects: '',
         deleteProject: '',
         getProjectUrl: 'a page that asks for a key; give the client `webUrl`',
+        'sessions.create': '',
+        'sessions.retrieve': '',
+        'sessions.update': '',
+        'sessions.delete': '',
+      },
+    },
+    {
+      area: 'Projects',
+      outcome: 'refused',
+      feature: 'projects of the second wire',
+      methods: {
+        'sessions.listV2': '',
+      },
+    },
+    {
+      area: 'Projects',
+      outcome: 'not planned',
+      feature: 'dashboards',
+      methods: {
+        'sessions.dashboard': '',
+      },
+    },
+    {
+      area: 'Projects',
+      outcome: 'not planned',
+      feature: 'addresses of agents',
+      methods: {
+        'sessions.resolve': '',
       },
     },
     {
@@ -97,6 +156,8 @@ export const JAVASCRIPT: ClientMethods = {
         listFeedbackConfigs: '',
         updateFeedbackConfig: '',
         deleteFeedbackConfig: '',
+        addFeedbackCategories: '',
+        removeFeedbackCategories: '',
       },
     },
     {
@@ -160,6 +221,30 @@ export const JAVASCRIPT: ClientMethods = {
       outcome: 'refused',
       feature: 'comparisons of experiments',
       methods: { createComparativeExperiment: '' },
+    },
+    {
+      area: 'Datasets and examples',
+      outcome: 'refused',
+      feature: 'datasets of the second wire',
+      methods: {
+        'datasets.listV2': '',
+      },
+    },
+    {
+      area: 'Datasets and examples',
+      outcome: 'refused',
+      feature: 'changes of the metadata of many examples',
+      methods: {
+        'datasets.examples.updateMetadata': '',
+      },
+    },
+    {
+      area: 'Datasets and examples',
+      outcome: 'refused',
+      feature: 'deletions of an example by its dataset',
+      methods: {
+        'datasets.examples.delete': '',
+      },
     },
     {
       area: 'Prompts',
@@ -250,6 +335,18 @@ export const JAVASCRIPT: ClientMethods = {
       },
     },
     {
+      area: 'Registries of agents',
+      outcome: 'not planned',
+      feature: 'registries of agents',
+      methods: {
+        'agents.create': '',
+        'agents.delete': '',
+        'agents.list': '',
+        'agents.retrieve': '',
+        'agents.update': '',
+      },
+    },
+    {
       area: 'Evaluators on the server',
       outcome: 'not planned',
       feature: 'evaluators on the server',
@@ -279,6 +376,9 @@ export const JAVASCRIPT: ClientMethods = {
         'sandboxes.boxes.start': '',
         'sandboxes.boxes.stop': '',
         'sandboxes.boxes.update': '',
+        'sandboxes.boxes.deleteServiceURL': '',
+        'sandboxes.boxes.listServiceURLs': '',
+        'sandboxes.listUsageCosts': '',
         'sandboxes.registries.create': '',
         'sandboxes.registries.delete': '',
         'sandboxes.registries.list': '',

@@ -90,6 +90,8 @@ describe('a spare agent server', () => {
     const { uri } = await postgres.freshDatabase();
     const environment = {
       PATH: process.env.PATH ?? '',
+      // the node gives each pod one: its user has no entry in the list of users
+      HOME: root,
       HOST: '127.0.0.1',
       PORT: String(port),
       POSTGRES_URI: uri,

@@ -1,11 +1,18 @@
 import { Client } from '@langchain/langgraph-sdk';
 import { Client as OtherClient } from 'langgraph-sdk-2';
+import { Client as EarlierClient } from 'langgraph-sdk-earlier';
 import type { Checks, Needs, Row, Target } from '../target.js';
 
-/** The two lines of the JavaScript SDK; what rows call has the same types in both. */
+/** Lines since 1.0 of the JavaScript SDK: the newest minor and the one before it. */
+const NEWER_LINES: Readonly<Record<string, typeof Client>> = {
+  'JavaScript SDK 1.15': Client,
+  'JavaScript SDK 1.14': EarlierClient as never,
+};
+
+/** All lines; the methods that rows call have the same types in each. */
 const LINES: Readonly<Record<string, typeof Client>> = {
-  'JavaScript SDK 1.12': Client,
-  'JavaScript SDK 2.0': OtherClient as unknown as typeof Client,
+  ...NEWER_LINES,
+  'JavaScript SDK 2.0': OtherClient as never,
 };
 
 /** No retries: an error is what the server answered first. */
@@ -20,12 +27,16 @@ export function sdkClient({ url, headers }: Pick<Target, 'url' | 'headers'>, Lin
 
 /** Each row for each line of the SDK. */
 export function sdkRows(checks: Checks<[Client, Target]>, needs?: Needs): Row[] {
-  return Object.entries(LINES).flatMap(([line, Line]) => rowsOfLine(line, Line, checks, needs));
+  return rowsOfLines(LINES, checks, needs);
 }
 
 /** Rows of what came after the line of 2.0, which is older than its number. */
 export function newerSdkRows(checks: Checks<[Client, Target]>, needs?: Needs): Row[] {
-  return rowsOfLine('JavaScript SDK 1.12', Client, checks, needs);
+  return rowsOfLines(NEWER_LINES, checks, needs);
+}
+
+function rowsOfLines(lines: typeof LINES, checks: Checks<[Client, Target]>, needs?: Needs): Row[] {
+  return Object.entries(lines).flatMap(([line, Line]) => rowsOfLine(line, Line, checks, needs));
 }
 
 function rowsOfLine(

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { useStream as useThreadStream } from '@langchain/react';
 import { useStream } from '@langchain/langgraph-sdk/react';
 import { useStream as useOtherStream } from 'langgraph-sdk-2/react';
+import { useStream as useEarlierStream } from 'langgraph-sdk-earlier/react';
 import { sdkClient } from '../clients/sdk-client.js';
 import { renderHook, type RenderedHook } from '../clients/render-hook.js';
 import { type Row, rowsOf, type Target } from '../target.js';
@@ -33,7 +34,8 @@ interface HookOptions {
 
 const HOOKS: Readonly<Record<string, (options: HookOptions) => Stream>> = {
   'useStream of @langchain/react': useThreadStream,
-  'useStream of the JavaScript SDK 1.12': useStream,
+  'useStream of the JavaScript SDK 1.15': useStream,
+  'useStream of the JavaScript SDK 1.14': useEarlierStream,
   'useStream of the JavaScript SDK 2.0': useOtherStream,
 };
 

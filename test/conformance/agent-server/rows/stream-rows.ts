@@ -1,5 +1,5 @@
 import type { Client, StreamMode } from '@langchain/langgraph-sdk';
-import { collect, dataOf, sdkRows, type StreamPart } from '../clients/sdk-client.js';
+import { collect, dataOf, newerSdkRows, sdkRows, type StreamPart } from '../clients/sdk-client.js';
 
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
 const named = (parts: readonly StreamPart[]): string[] => parts.map(({ event }) => event);
@@ -12,8 +12,11 @@ interface Case {
   readonly check: (parts: readonly StreamPart[]) => void;
 }
 
-/** Every stream mode with the events that it makes. */
-const MODES: Readonly<Record<StreamMode, Case>> = {
+/** Modes that only readers of a thread have: LangGraph's servers refuse them for a run. */
+const REFUSED_MODES = ['lifecycle'] as const satisfies readonly StreamMode[];
+
+/** Every stream mode of a run with the events that it makes. */
+const MODES: Readonly<Record<Exclude<StreamMode, (typeof REFUSED_MODES)[number]>, Case>> = {
   values: {
     graph: 'slow',
     input: { waitMs: 1 },
@@ -158,6 +161,14 @@ const modeChecks = Object.entries(MODES).flatMap(([mode, given]) => {
 
 export const STREAM_ROWS = [
   ...sdkRows(Object.fromEntries(modeChecks)),
+  ...newerSdkRows({
+    'answers 422 to a mode that runs do not have': async (client) => {
+      for (const streamMode of REFUSED_MODES)
+        await expect(
+          collect(client.runs.stream(null, 'counter', { input: {}, streamMode })),
+        ).rejects.toMatchObject({ status: 422 });
+    },
+  }),
   ...sdkRows({
     'streams several modes, each under its name': async (client) => {
       const { thread_id } = await client.threads.create();

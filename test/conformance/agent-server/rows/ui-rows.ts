@@ -16,7 +16,7 @@ type Component = typeof import('@langchain/langgraph-sdk/react-ui').LoadExternal
  * page, which render-hook makes, and takes it for its own, so the later one has it.
  */
 const PACKAGES = {
-  '1.12': async () => ({
+  '1.15': async () => ({
     component: (await import('@langchain/langgraph-sdk/react-ui')).LoadExternalComponent,
     hook: useStream,
   }),

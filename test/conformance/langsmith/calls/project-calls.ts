@@ -46,6 +46,29 @@ export const PROJECTS: Calls = {
     expect(url).toBe(`${world.url}/o/${world.tenantId}/projects/p/${world.projectId}`);
     expect(await pageAt(world, url)).toContain('agent');
   },
+  'sessions.create': async ({ client }) => {
+    const name = aName();
+    expect(await client.sessions.create({ name, description: 'd' })).toMatchObject({
+      name,
+      description: 'd',
+    });
+  },
+  'sessions.retrieve': async ({ client, project, projectId }) => {
+    const read = await client.sessions.retrieve(projectId, { include_stats: true });
+    expect(read).toMatchObject({ id: projectId, name: project, run_count: 1 });
+  },
+  'sessions.update': async ({ client }) => {
+    const { id } = await client.createProject({ projectName: aName() });
+    expect(await client.sessions.update(id, { description: 'changed' })).toMatchObject({
+      description: 'changed',
+    });
+  },
+  'sessions.delete': async ({ client }) => {
+    const projectName = aName();
+    const { id } = await client.createProject({ projectName });
+    await client.sessions.delete(id);
+    await waitFor(async () => !(await client.hasProject({ projectName })));
+  },
 };
 
 async function aFeedback({ client, root, projectId }: World, key: string) {
@@ -56,6 +79,17 @@ const RANGE = { type: 'continuous', min: 0, max: 5 } as const;
 
 const aConfig = async ({ client }: World, feedbackKey = aName()) =>
   client.createFeedbackConfig({ feedbackKey, feedbackConfig: RANGE });
+
+/** A key whose values are two named ones. */
+async function aChoice(client: World['client']): Promise<string> {
+  const feedbackKey = aName();
+  const categories = [
+    { value: 0, label: 'bad' },
+    { value: 1, label: 'good' },
+  ];
+  await client.createFeedbackConfig({ feedbackKey, feedbackConfig: { type: 'categorical', categories } });
+  return feedbackKey;
+}
 
 const CONFIGS: Calls = {
   async createFeedbackConfig(world) {
@@ -70,6 +104,19 @@ const CONFIGS: Calls = {
     const { feedback_key: key } = await aConfig(world);
     const changed = await world.client.updateFeedbackConfig(key, { isLowerScoreBetter: true });
     expect(changed).toMatchObject({ feedback_config: RANGE, is_lower_score_better: true });
+  },
+  async addFeedbackCategories({ client }) {
+    const feedbackKey = await aChoice(client);
+    const { feedback_config } = await client.addFeedbackCategories(feedbackKey, [
+      { value: 2, label: 'so-so' },
+    ]);
+    expect(feedback_config.categories?.map(({ value }) => value)).toEqual([0, 1, 2]);
+  },
+  async removeFeedbackCategories({ client }) {
+    const feedbackKey = await aChoice(client);
+    await client.addFeedbackCategories(feedbackKey, [{ value: 2, label: 'so-so' }]);
+    const { feedback_config } = await client.removeFeedbackCategories(feedbackKey, [0]);
+    expect(feedback_config.categories?.map(({ value }) => value)).toEqual([1, 2]);
   },
   async deleteFeedbackConfig(world) {
     const { feedback_key: key } = await aConfig(world);

@@ -107,6 +107,9 @@ const SANDBOXES: Calls = {
   ...refused(boxes, 'sandboxes.boxes.start', NAME),
   ...refused(boxes, 'sandboxes.boxes.stop', NAME),
   ...refused(boxes, 'sandboxes.boxes.update', NAME, {}),
+  ...refused(boxes, 'sandboxes.boxes.deleteServiceURL', NAME),
+  ...refused(boxes, 'sandboxes.boxes.listServiceURLs', NAME),
+  ...refused((client) => client.sandboxes, 'sandboxes.listUsageCosts', {}),
   ...refused(registries, 'sandboxes.registries.create', { name: NAME }),
   ...refused(registries, 'sandboxes.registries.delete', NAME),
   ...refused(registries, 'sandboxes.registries.list', {}),
@@ -119,8 +122,39 @@ const SANDBOXES: Calls = {
   ...refused(snapshots, 'sandboxes.snapshots.retrieveByName', NAME),
 };
 
+const agents: Reach = (client) => client.agents;
+const sessions: Reach = (client) => client.sessions;
+const examples: Reach = (client) => client.datasets.examples;
+const threadShares: Reach = (client) => client.threads.share;
+const RUNS = { project_ids: [ID] };
+
+const RESOURCES: Calls = {
+  ...refused(agents, 'agents.create', { name: NAME }),
+  ...refused(agents, 'agents.delete', ID),
+  ...refused(agents, 'agents.list'),
+  ...refused(agents, 'agents.retrieve', ID),
+  ...refused(agents, 'agents.update', ID, {}),
+  ...refused(sessions, 'sessions.dashboard', ID, {}),
+  ...refused(sessions, 'sessions.listV2'),
+  ...refused(sessions, 'sessions.resolve', { name: NAME }),
+  ...refused((client) => client.datasets, 'datasets.listV2'),
+  ...refused(examples, 'datasets.examples.delete', ID, { dataset_id: ID }),
+  ...refused(examples, 'datasets.examples.updateMetadata', ID, { metadata: {} }),
+  ...refused((client) => client.threads, 'threads.aggregateStats', {}),
+  ...refused(threadShares, 'threads.share.create', ID, {}),
+  ...refused(threadShares, 'threads.share.delete', ID, {}),
+  ...refused(threadShares, 'threads.share.retrieve', ID, {}),
+  ...refused((client) => client.runs.streaming, 'runs.streaming.queryV2', RUNS),
+  ...refused((client) => client.runs.streaming, 'runs.streaming.queryV2Items', RUNS),
+  ...refused((client) => client.threads.streaming, 'threads.streaming.query', RUNS),
+  ...refused((client) => client.threads.streaming, 'threads.streaming.queryItems', RUNS),
+  ...refused((client) => client.traces.streaming, 'traces.streaming.query', RUNS),
+  ...refused((client) => client.traces.streaming, 'traces.streaming.queryItems', RUNS),
+};
+
 /** Calls that the api refuses. */
 export const REFUSED: Calls = {
+  ...RESOURCES,
   ...HUB,
   ...QUEUES,
   ...EVALUATORS,

@@ -1,11 +1,9 @@
 import type { RunnableConfig } from '@langchain/core/runnables';
-import {
-  WRITES_IDX_MAP,
-  type ChannelVersions,
-  type Checkpoint,
-  type CheckpointMetadata,
-  type CheckpointTuple,
-  type PendingWrite,
+import type {
+  ChannelVersions,
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointTuple,
 } from '@langchain/langgraph-checkpoint';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
@@ -13,14 +11,8 @@ import { type Fence, FencedError } from '../row/claimed-run.js';
 import { jsonbText } from '../json-text.js';
 import { PATIENCE_MS, persevere } from '../batch.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
-import type { DumpedBlob, DumpedWrite, StateWrite, StateWriter } from './put-states.js';
+import type { DumpedBlob, StateWrite, StateWriter } from './put-states.js';
 import { StateSaver } from './thread-saver.js';
-
-/**
- * Stored text for a value without JSON (a function): the serialiser leaves it empty, which could not be read
- * again.
- */
-const NO_VALUE = Buffer.from('null');
 
 /**
  * The public Postgres checkpointer for one attempt of a run: the same tables and reads, but writes of all
@@ -105,21 +97,8 @@ export class AttemptSaver extends StateSaver {
     };
   }
 
-  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
-    const { threadId, namespace, checkpointId = '' } = checkpointPlace(config);
-    const replaces = writes.every(([channel]) => String(channel) in WRITES_IDX_MAP);
-    const all = await Promise.all(
-      writes.map(async ([name, value], position): Promise<DumpedWrite> => {
-        const channel = String(name);
-        const [type, bytes] = await this.serde.dumpsTyped(value);
-        const blob = bytes.length > 0 ? Buffer.from(bytes) : NO_VALUE;
-        return { idx: WRITES_IDX_MAP[channel] ?? position, channel, type, blob };
-      }),
-    );
-    // One statement cannot update a row twice: the last write of a place counts.
-    const rows = replaces ? [...new Map(all.map((write) => [write.idx, write])).values()] : all;
-    const dumped = { threadId, namespace, checkpointId, taskId, taskPath: '', replaces, writes: rows };
-    await this.#write({ kind: 'writes', fence: this.fence, dumped });
+  override async putWrites(...given: Parameters<StateSaver['putWrites']>): Promise<void> {
+    await this.#write({ kind: 'writes', fence: this.fence, dumped: await this.dumpWrites(...given) });
   }
 
   /** Threads are removed by the server only. */

@@ -66,12 +66,12 @@ export interface DumpedWrite {
   readonly blob: Buffer;
 }
 
-interface DumpedWrites {
+export interface DumpedWrites {
   readonly threadId: string;
   readonly namespace: string;
   readonly checkpointId: string;
   readonly taskId: string;
-  /** Place of the task among those of its step, by which LangGraph for Python replays writes; '' where it is unknown. */
+  /** Place of the task among those of its step, by which LangGraph replays writes; '' from releases that do not give it. */
   readonly taskPath: string;
   /** An existing write of the same place is replaced, not kept. */
   readonly replaces: boolean;

@@ -9,6 +9,7 @@ import {
   type DeltaChannelHistory,
   type PendingWrite,
   uuid6,
+  WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint';
 import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import { parseJson } from '#lib/json';
@@ -19,6 +20,10 @@ import { SCHEMA } from '../schema/later-tables.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
 import { findDeltaHistory } from './checkpoints.js';
+import { type DumpedWrite, type DumpedWrites, putThreadWrites } from './put-states.js';
+
+/** Stored text for a value without JSON (a function): the serialiser leaves it empty, which could not be read again. */
+const NO_VALUE = Buffer.from('null');
 
 /** The public Postgres checkpointer over the server's tables, with a serialiser that makes no class from stored text. */
 export class StateSaver extends PostgresSaver {
@@ -52,6 +57,35 @@ export class StateSaver extends PostgresSaver {
       else history.writes.push([taskId, channel, value]);
     }
     return histories;
+  }
+
+  /**
+   * Keeps writes of a task, in one statement. The public one leaves out the place of the task in its step, by which
+   * LangGraph since 1.5 orders the writes that it replays.
+   */
+  override async putWrites(...given: Parameters<StateSaver['dumpWrites']>): Promise<void> {
+    await putThreadWrites(WORKER, this.sql, await this.dumpWrites(...given));
+  }
+
+  protected async dumpWrites(
+    config: RunnableConfig,
+    writes: PendingWrite[],
+    taskId: string,
+    taskPath = '',
+  ): Promise<DumpedWrites> {
+    const { threadId, namespace, checkpointId = '' } = checkpointPlace(config);
+    const replaces = writes.every(([channel]) => String(channel) in WRITES_IDX_MAP);
+    const all = await Promise.all(
+      writes.map(async ([name, value], position): Promise<DumpedWrite> => {
+        const channel = String(name);
+        const [type, bytes] = await this.serde.dumpsTyped(value);
+        const blob = bytes.length > 0 ? Buffer.from(bytes) : NO_VALUE;
+        return { idx: WRITES_IDX_MAP[channel] ?? position, channel, type, blob };
+      }),
+    );
+    // One statement cannot update a row twice: the last write of a place counts.
+    const rows = replaces ? [...new Map(all.map((write) => [write.idx, write])).values()] : all;
+    return { threadId, namespace, checkpointId, taskId, taskPath, replaces, writes: rows };
   }
 
   /** Metadata is plain JSON in its column, and comes back as it is. */
@@ -152,7 +186,7 @@ const PAGE_GROWTH = 4;
 export class ThreadSaver extends StateSaver {
   /** Ids of checkpoints that this has stored. */
   readonly #made = new Set<string>();
-  readonly #held: [config: RunnableConfig, writes: PendingWrite[], taskId: string][] = [];
+  readonly #held: Parameters<StateSaver['putWrites']>[] = [];
   /** The id of a copy of the checkpoint that is changed: it is older than that of the new one. */
   #copyId = '';
   /** Ids by which checkpoints were requested. */
@@ -208,7 +242,7 @@ export class ThreadSaver extends StateSaver {
     this.#requireThread(config);
     const held = this.#held.splice(0);
     const parent = held.length > 0 ? await this.#branchPoint(config, checkpoint, held) : config;
-    for (const [, writes, taskId] of held) await super.putWrites(parent, writes, taskId);
+    for (const [, ...writes] of held) await super.putWrites(parent, ...writes);
     this.#made.add(checkpoint.id);
     return super.put(parent, checkpoint, metadata, newVersions);
   }
@@ -217,13 +251,13 @@ export class ThreadSaver extends StateSaver {
    * The library stores the writes of a change beside the checkpoint before its channels have taken them. They
    * are kept back until there is a new checkpoint: a delta channel would replay those of a refused change.
    */
-  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+  override async putWrites(...given: Parameters<StateSaver['putWrites']>): Promise<void> {
+    const [config] = given;
     this.#requireThread(config);
-    if (this.#made.has(checkpointPlace(config).checkpointId ?? ''))
-      await super.putWrites(config, writes, taskId);
+    if (this.#made.has(checkpointPlace(config).checkpointId ?? '')) await super.putWrites(...given);
     else {
       if (this.#held.length === 0) this.#copyId = uuid6(0);
-      this.#held.push([config, writes, taskId]);
+      this.#held.push(given);
     }
   }
 
@@ -234,7 +268,7 @@ export class ThreadSaver extends StateSaver {
   async #branchPoint(
     config: RunnableConfig,
     next: Checkpoint,
-    held: readonly (readonly [unknown, PendingWrite[], string])[],
+    held: readonly Parameters<StateSaver['putWrites']>[],
   ): Promise<RunnableConfig> {
     const { checkpointId: id = '', namespace, threadId } = checkpointPlace(config);
     // the newest is read with the writes of its tasks
