@@ -270,6 +270,7 @@ describe('agentplane with a platform', () => {
     it.each([
       ['a name and a file', ['deploy', 'x', '-f', 'y'], 2, /not both/],
       ['a file that does not exist', ['deploy', '-f', '/nowhere'], 1, /reading \/nowhere failed/],
+      ['a manifest with variables', ['deploy', '-f', 'x', '--secrets', 'y'], 2, /secretsRef/],
       [
         'a file without a deployment',
         ['deploy', '-f', 'examples/destination.yaml'],

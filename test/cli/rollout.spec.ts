@@ -121,6 +121,26 @@ describe('agentplane with a deployment', () => {
     expect((await secrets('list')).output).toBe('NAME\nA\nB\n');
   });
 
+  it('gives a deployment the variables of a file in the same revision', async () => {
+    const file = join(platform.dataFolder, 'keys.env');
+    writeFileSync(file, 'MODEL_KEY=one\nLANGSMITH_TRACING=true\n');
+    const words = ['deploy', 'with-keys', '--secrets', file];
+    const made = await attempt(...words, '--image', 'sample-agent');
+    expect([made.code, made.output]).toEqual([
+      0,
+      expect.stringMatching(
+        /^agentdeployment\.agentplane\.dev\/with-keys created\nwith-keys: added: MODEL_KEY\. Its secrets are now: MODEL_KEY\nwith-keys serves at http:/,
+      ),
+    ]);
+    expect(made.complaint).toContain('LANGSMITH_TRACING is left out');
+    await takeOverAfter(platform.credentials, 'with-keys');
+    writeFileSync(file, 'OTHER=two\n');
+    expect(await run(...words)).toMatch(
+      /^with-keys: added: OTHER\. Its secrets are now: MODEL_KEY, OTHER\nwith-keys serves at http:/,
+    );
+    expect(await run('revisions', 'with-keys', '-o', 'name')).toMatch(/^\S+\n\S+\n$/);
+  });
+
   it('suspends and resumes', async () => {
     expect(await run('suspend', 'sample-agent')).toMatch(/^sample-agent suspended/);
     const refused = await attempt('restart', 'sample-agent');

@@ -18,11 +18,13 @@ import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { applyObject, readManifest } from '../objects/change-command.js';
 import { qualifiedName } from '../objects/find-object.js';
 import { print } from '../output/print-items.js';
+import { deployWithSecrets, imageSource } from '../secrets/secrets-command.js';
 import { followObject, progressLines } from '../waiting/follow-object.js';
 
 export interface DeployFlags extends TargetFlags {
   readonly image: string | undefined;
   readonly file: string | undefined;
+  readonly secrets: string | undefined;
   readonly namespace: string | undefined;
   readonly wait: boolean;
   readonly timeout: number;
@@ -37,7 +39,7 @@ interface Written extends Wanted {
 
 /** `agentplane deploy NAME` or `agentplane deploy -f FILE`. */
 export async function deploy(name: string | undefined, flags: DeployFlags): Promise<void> {
-  const { image, file } = flags;
+  const { image, file, secrets } = flags;
   if (name === undefined && file === undefined)
     throw new CommandError(
       'usage',
@@ -48,6 +50,14 @@ export async function deploy(name: string | undefined, flags: DeployFlags): Prom
       'usage',
       'deploy takes a NAME (with --image) or a manifest with -f FILE, not both',
     );
+  if (secrets !== undefined) {
+    if (name === undefined || flags.namespace !== undefined)
+      throw new CommandError(
+        'usage',
+        'deploy --secrets takes a NAME, in the workspace of the key; a manifest names a Secret in spec.secretsRef',
+      );
+    return deployWithSecrets(name, { ...flags, secrets });
+  }
   await withKube(resolveTarget(flags), async ({ client, connection }) => {
     const namespace = flags.namespace ?? connection.namespace;
     const written =
@@ -67,11 +77,6 @@ export async function deploy(name: string | undefined, flags: DeployFlags): Prom
   });
 }
 
-/** A name without a slash is an image of the platform's own store, anything else one that a cluster pulls. */
-function sourceOf(image: string): AgentDeployment['spec']['source'] {
-  return image.includes('/') ? 'external_image' : 'internal_image';
-}
-
 /** Makes the deployment, or gives it a new revision of the image: its present one unless another is named. */
 async function deployImage(client: KubeClient, key: ObjectKey, image: string | undefined): Promise<Written> {
   const ref = RESOURCES.AgentDeployment;
@@ -79,7 +84,7 @@ async function deployImage(client: KubeClient, key: ObjectKey, image: string | u
   if (!found) {
     const imageUri = image ?? key.name;
     const metadata = { name: key.name, ...(key.namespace === undefined ? {} : { namespace: key.namespace }) };
-    const spec = { source: sourceOf(imageUri), sourceRevisionConfig: { imageUri } };
+    const spec = { source: imageSource(imageUri), sourceRevisionConfig: { imageUri } };
     const made = await client.apply(ref, { metadata, spec });
     return { key, verb: 'created', generation: made.metadata.generation ?? 1, revisionRequestId: undefined };
   }

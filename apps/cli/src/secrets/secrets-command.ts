@@ -1,9 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { errorText } from '#lib/errors';
+import {
+  type AgentDeployment,
+  isDangerousEnvironment,
+  isReservedEnvironment,
+  RESOURCES,
+} from '#lib/resources';
 import { RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { qualifiedName } from '../objects/find-object.js';
 import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
 import { type Deployment, readDeployment, waitForRevision } from '../rollout/revisions.js';
 import { waiting, type WaitFlags } from '../rollout/rollout-command.js';
@@ -57,11 +64,48 @@ export async function setSecrets(
       'usage',
       'secrets set needs NAME=value, or lines of them: -f FILE, or -f - for standard input',
     );
+  await change(name, flags, withValues(given));
+}
+
+/** Adds secrets or changes their values; the others stay. */
+function withValues(given: readonly Secret[]): (present: readonly Secret[]) => readonly Secret[] {
   const values = new Map(given.map((one) => [one.name, one]));
-  await change(name, flags, (present) => [
-    ...present.filter((one) => !values.has(one.name)),
-    ...values.values(),
-  ]);
+  return (present) => [...present.filter((one) => !values.has(one.name)), ...values.values()];
+}
+
+export interface SecretDeployFlags extends WaitFlags {
+  readonly image: string | undefined;
+  readonly secrets: string;
+}
+
+/** `agentplane deploy NAME --secrets FILE`: image and secrets in one revision; secrets that the file does not have stay. */
+export async function deployWithSecrets(
+  name: string,
+  { image, secrets: file, ...flags }: SecretDeployFlags,
+): Promise<void> {
+  const secrets = readSecrets(file);
+  const rest = new RestClient(resolveTarget(flags).rest);
+  const found = await readDeployment(rest, name).catch((error: unknown) => {
+    if (error instanceof CommandError && error.exit === 'notFound') return undefined;
+    throw error;
+  });
+  if (found) return change(name, flags, withValues(secrets), image);
+  const uri = image ?? name;
+  const made = await rest.request<Deployment>('POST', '/v2/deployments', {
+    name,
+    source: imageSource(uri),
+    source_config: {},
+    source_revision_config: { image_uri: uri },
+    secrets,
+  });
+  print(`${qualifiedName(RESOURCES.AgentDeployment, name)} created\n`);
+  print(`${name}: ${changeText([], secrets)}\n`);
+  await untilServing(rest, made, made.latest_revision_id, flags);
+}
+
+/** The source of an image: a name without a slash is one of the platform's own store, anything else one that a cluster pulls. */
+export function imageSource(image: string): AgentDeployment['spec']['source'] {
+  return image.includes('/') ? 'external_image' : 'internal_image';
 }
 
 /** `agentplane secrets unset NAME A …`. @throws CommandError `notFound` for one that is not set */
@@ -101,6 +145,7 @@ async function change(
   name: string,
   flags: WaitFlags,
   decide: (present: readonly Secret[]) => readonly Secret[],
+  image?: string,
 ): Promise<void> {
   const rest = new RestClient(resolveTarget(flags).rest);
   const deployment = (await readDeployment(rest, name)) as WithSecrets;
@@ -108,9 +153,10 @@ async function change(
   const secrets = decide(present);
   print(`${deployment.name}: ${changeText(present, secrets)}\n`);
   const path = `/v2/deployments/${deployment.id}`;
+  const source = image === undefined ? {} : { source_revision_config: { image_uri: image } };
   const unchanged = { 'if-match': `"g${deployment.generation}"` };
   const { latest_revision_id: made } = await rest
-    .request<Deployment>('PATCH', path, { secrets }, unchanged)
+    .request<Deployment>('PATCH', path, { secrets, ...source }, unchanged)
     .catch((error: unknown) => {
       if (!(error instanceof RestError) || error.status !== 412) throw error;
       throw new CommandError(
@@ -118,8 +164,17 @@ async function change(
         `deployment ${name} was changed meanwhile: nothing was changed, try again`,
       );
     });
-  if (!flags.wait || made === null) return;
-  await waitForRevision(waiting(rest, flags), deployment, made);
+  await untilServing(rest, deployment, made, flags);
+}
+
+async function untilServing(
+  rest: RestClient,
+  deployment: Deployment,
+  revisionId: string | null,
+  flags: WaitFlags,
+): Promise<void> {
+  if (!flags.wait || revisionId === null) return;
+  await waitForRevision(waiting(rest, flags), deployment, revisionId);
   const { url } = await readDeployment(rest, deployment.id);
   print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
 }
@@ -146,10 +201,19 @@ function pairOf(text: string): Secret {
   return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 
+/** Variables of a file without those that no agent may set, which the `.env` of an agent often has. */
 function readSecrets(file: string): readonly Secret[] {
+  const variables = Object.entries(readVariables(file));
+  const isRefused = (name: string): boolean => isReservedEnvironment(name) || isDangerousEnvironment(name);
+  for (const [name] of variables)
+    if (isRefused(name))
+      process.stderr.write(`${name} is left out: the platform sets it, or it can run code\n`);
+  return variables.flatMap(([name, value = '']) => (isRefused(name) ? [] : [{ name, value }]));
+}
+
+function readVariables(file: string): NodeJS.Dict<string> {
   try {
-    const variables = parseEnv(readFileSync(file === '-' ? 0 : file, 'utf8'));
-    return Object.entries(variables).map(([name, value = '']) => ({ name, value }));
+    return parseEnv(readFileSync(file === '-' ? 0 : file, 'utf8'));
   } catch (error) {
     throw new CommandError('failed', `reading ${file} failed: ${errorText(error)}`, { cause: error });
   }
