@@ -14,6 +14,15 @@ export const graph = new StateGraph(State)
   .addEdge('__start__', 'answer').compile();
 `;
 
+/** A graph that takes no messages. */
+const PLANNED = `
+import { StateGraph } from '@langchain/langgraph';
+import { z } from 'zod';
+export const graph = new StateGraph(z.object({ topic: z.string(), plan: z.string().optional() }))
+  .addNode('write', ({ topic }) => ({ plan: 'on ' + topic }))
+  .addEdge('__start__', 'write').compile();
+`;
+
 /** A person who talks with agents whose models answer by rules. */
 describe('agentplane chat', () => {
   const platform = sharedPlatform();
@@ -28,8 +37,10 @@ describe('agentplane chat', () => {
     const settings = join(folder, 'talker', 'langgraph.json');
     const given = JSON.parse(readFileSync(settings, 'utf8')) as { graphs: Record<string, string> };
     given.graphs['formed'] = './formed.mjs:graph';
+    given.graphs['planned'] = './planned.mjs:graph';
     writeFileSync(settings, JSON.stringify(given));
     writeFileSync(join(folder, 'talker', 'formed.mjs'), FORMED);
+    writeFileSync(join(folder, 'talker', 'planned.mjs'), PLANNED);
     await attempt('', 'image', 'add', 'talker', join(folder, 'talker'));
     const { code, complaint } = await attempt('', 'deploy', 'talker');
     if (code !== 0) throw new Error(complaint);
@@ -44,6 +55,21 @@ describe('agentplane chat', () => {
   it('prints a structured response in place of a text', async () => {
     const { code, output } = await chat('', 'talker', '--graph', 'formed', '--once', 'where?');
     expect([code, output]).toEqual([0, '{\n  "city": "Rome"\n}\n']);
+  });
+
+  it('names the input of a graph that takes no messages, and sends one', async () => {
+    for (const words of [[], ['--once', 'hello']]) {
+      const { code, complaint } = await chat('', 'talker', '--graph', 'planned', ...words);
+      expect([code, complaint]).toEqual([
+        2,
+        expect.stringMatching(
+          /takes no messages: its input has the fields topic, plan; .*agentplane chat talker --graph planned --input '\{"topic":"\w+","plan":"\w+"\}'\n$/,
+        ),
+      ]);
+    }
+    const words = ['talker', '--graph', 'planned', '--input', '{"topic": "tea"}'];
+    const { code, output } = await chat('', ...words);
+    expect([code, JSON.parse(output)]).toEqual([0, { topic: 'tea', plan: 'on tea' }]);
   });
 
   it('continues a thread that waits for a decision', async () => {
@@ -107,6 +133,8 @@ describe('agentplane chat', () => {
     ['a deployment that does not exist', ['nope', '--once', 'a'], 3, /nope does not exist/],
     ['a thread that is none', ['talker', '--thread', 'x', '--once', 'a'], 2, /"agentplane threads list"/],
     ['an output of a whole conversation', ['talker', '-o', 'json'], 2, /--once/],
+    ['an input that is no object', ['talker', '--input', '[1]'], 2, /JSON object/],
+    ['a message and an input', ['talker', '--once', 'a', '--input', '{}'], 2, /--once and --input/],
   ])('refuses %s', async (_what, words, code, message) => {
     const ending = await chat('', ...words);
     expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);

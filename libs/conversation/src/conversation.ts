@@ -33,8 +33,23 @@ export interface Answer {
   readonly trace_id: string | null;
 }
 
-/** Message of a person, as text or as blocks of content, or the answer to what an agent asked. */
-export type Saying = { readonly text: string | readonly JsonObject[] } | { readonly resume: unknown };
+/** Message of a person, as text or as blocks of content, the answer to what an agent asked, or a whole input. */
+export type Saying =
+  | { readonly text: string | readonly JsonObject[] }
+  | { readonly resume: unknown }
+  | { readonly input: JsonObject };
+
+/** The input of a graph has no messages, so nothing can be said to it. */
+export class NoMessagesError extends PublicError {
+  constructor(
+    assistant: string,
+    /** JSON Schema of its input. */
+    readonly schema: JsonObject,
+    fields: readonly string[],
+  ) {
+    super('conflict', `${assistant} takes no messages: its input has the fields ${fields.join(', ')}`);
+  }
+}
 
 /** The stored run of an answer. */
 export interface AnsweredRun {
@@ -72,23 +87,34 @@ export class Conversation {
     return (await this.#ended()).interrupts;
   }
 
+  /** @throws NoMessagesError; an agent that shows no schema is not refused */
+  async requireMessages(): Promise<void> {
+    const { client, assistantId } = this.parts;
+    const { assistants } = client;
+    const schemas = await assistants.getSchemas(assistantId).catch(() => undefined);
+    const schema: unknown = schemas?.input_schema;
+    if (!isJsonObject(schema) || !isJsonObject(schema['properties'])) return;
+    const fields = Object.keys(schema['properties']);
+    if (fields.length === 0 || fields.includes('messages')) return;
+    throw new NoMessagesError((await assistants.get(assistantId)).name, schema, fields);
+  }
+
   /** Questions that the thread waits with, and the values that an agent answers with in place of a text. */
   async #ended(): Promise<{ readonly interrupts: readonly Question[]; readonly made: unknown }> {
     const { tasks, values } = await this.parts.client.threads.getState(this.threadId);
     return { interrupts: questionsOf(tasks), made: madeValue(values) };
   }
 
-  /** Says something; the answer once it is whole. @param signal ends the run */
+  /** Says something; the answer once it is whole. @param signal ends the run @throws NoMessagesError */
   async say(saying: Saying, onHappening: (what: Happening) => void, signal: AbortSignal): Promise<Answer> {
     const { client, assistantId, clock, onDisconnect } = this.parts;
     const begunMs = clock.monotonicMs();
+    if ('text' in saying) await this.requireMessages();
     const turn = new Turn(onHappening);
     let runId = '';
     let error: string | null = null;
     const stream = client.runs.stream(this.threadId, assistantId, {
-      ...('text' in saying
-        ? { input: { messages: [{ role: 'user', content: saying.text }] } }
-        : { command: { resume: saying.resume } }),
+      ...('resume' in saying ? { command: { resume: saying.resume } } : { input: inputOf(saying) }),
       streamMode: ['messages-tuple', 'updates'],
       onDisconnect,
       signal,
@@ -128,6 +154,10 @@ export class Conversation {
       await clock.sleep(LOOK_MS);
     }
   }
+}
+
+function inputOf(saying: Exclude<Saying, { readonly resume: unknown }>): JsonObject {
+  return 'text' in saying ? { messages: [{ role: 'user', content: saying.text }] } : saying.input;
 }
 
 /** Sum of the events of one run. */

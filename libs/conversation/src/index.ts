@@ -12,6 +12,7 @@ export {
   type ConversationParts,
   type Happening,
   newestThreads,
+  NoMessagesError,
   refusalWords,
   type Saying,
   type ThreadValues,

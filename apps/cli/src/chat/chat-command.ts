@@ -5,6 +5,7 @@ import {
   actionText,
   type Answer,
   Conversation,
+  NoMessagesError,
   type ConversationParts,
   type Decision,
   type Happening,
@@ -20,7 +21,8 @@ import { EXIT } from '#lib/lifecycle';
 import { isUuid } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { costText, latencyText, type ReadRun } from '#lib/rest-client';
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { valueOf } from '../check/tried-agent.js';
 import { CommandError } from '../command-error.js';
 import { isDocument, type OutputFormat, print, renderDocument } from '../output/print-items.js';
 import { thisProgram } from '../this-program.js';
@@ -30,6 +32,7 @@ export interface ChatFlags extends AgentFlags {
   readonly thread: string | undefined;
   readonly graph: string | undefined;
   readonly once: string | undefined;
+  readonly input: string | undefined;
   readonly output: OutputFormat;
 }
 
@@ -37,7 +40,8 @@ const HELP = 'Type a message; /new begins another thread, Ctrl-C stops an answer
 
 /** `agentplane chat NAME`. */
 export async function chat(name: string | undefined, flags: ChatFlags): Promise<number> {
-  const { once, output } = flags;
+  const { output } = flags;
+  const once = sayingOf(flags);
   if (once === undefined && output.kind !== 'table')
     throw new CommandError('usage', '--output prints one answer: give the message with --once');
   const agent = await openAgent(name, flags);
@@ -52,9 +56,39 @@ export async function chat(name: string | undefined, flags: ChatFlags): Promise<
       threadId: await threadOf(agent, thread),
     });
   const conversation = await open(flags.thread);
-  return once === undefined
-    ? await talk(agent, conversation, open)
-    : await sayOnce(conversation, once, output);
+  try {
+    return once === undefined
+      ? await talk(agent, conversation, open)
+      : await sayOnce(conversation, once, output);
+  } catch (error) {
+    if (!(error instanceof NoMessagesError)) throw error;
+    const words = [
+      'agentplane chat',
+      agent.words,
+      ...(flags.graph === undefined ? [] : ['--graph', flags.graph]),
+    ];
+    const example = JSON.stringify(valueOf(error.schema));
+    throw new CommandError(
+      'usage',
+      `${error.message}; send it one with ${words.join(' ')} --input '${example}'`,
+    );
+  }
+}
+
+/** The one message of `--once` or `--input`; undefined for a conversation. */
+function sayingOf({
+  once,
+  input,
+}: ChatFlags): { readonly text: string } | { readonly input: JsonObject } | undefined {
+  if (input === undefined) return once === undefined ? undefined : { text: once };
+  if (once !== undefined)
+    throw new CommandError('usage', '--once and --input are two messages: give one of them');
+  const value = resumeOf(input);
+  if (isJsonObject(value)) return { input: value };
+  throw new CommandError(
+    'usage',
+    `--input must be a JSON object with the fields of the graph's input: ${input}`,
+  );
 }
 
 function findRunIn({ rest }: Agent): ConversationParts['findRun'] {
@@ -68,10 +102,14 @@ async function threadOf({ client }: Agent, thread: string | undefined): Promise<
   return (await client.threads.get(thread)).thread_id;
 }
 
-async function sayOnce(conversation: Conversation, text: string, output: OutputFormat): Promise<number> {
+async function sayOnce(
+  conversation: Conversation,
+  given: NonNullable<ReturnType<typeof sayingOf>>,
+  output: OutputFormat,
+): Promise<number> {
   // a thread that waits takes the text as its answer
-  const isAsked = (await conversation.waitsWith()).length > 0;
-  const saying: Saying = isAsked ? { resume: resumeOf(text) } : { text };
+  const isAnswer = 'text' in given && (await conversation.waitsWith()).length > 0;
+  const saying: Saying = isAnswer ? { resume: resumeOf(given.text) } : given;
   const { signal } = new AbortController();
   const answer = await conversation.say(saying, () => undefined, signal);
   const code = answer.status === 'error' ? EXIT.failed : EXIT.ok;
@@ -108,6 +146,7 @@ async function talk(
   let conversation = first;
   process.stderr.write(`${HELP}\n${thisProgram()} chat ${agent.words} --thread ${first.threadId}\n`);
   let asked = await conversation.waitsWith();
+  if (asked.length === 0) await conversation.requireMessages();
   for (;;) {
     const saying = asked.length > 0 ? await screen.answerTo(asked) : await screen.readMessage();
     if (saying === undefined) return screen.close();

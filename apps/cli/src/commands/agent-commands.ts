@@ -22,6 +22,11 @@ export const DEPLOY_COMMAND: Command = command(
         'manifest with the AgentDeployment; - reads standard input',
         'file',
       ),
+      secrets: optional(
+        '--secrets <file>',
+        'give it the variables of a file of NAME=value lines, such as .env, in the same revision; others stay',
+        'file',
+      ),
       wait: toggle('--no-wait', 'do not wait until it serves'),
       timeout: timeoutOption('5m'),
       namespace: NAMESPACE_OPTION,
@@ -30,6 +35,7 @@ export const DEPLOY_COMMAND: Command = command(
     examples: [
       'deploy sample-agent',
       'deploy weather --image my-agent',
+      'deploy weather --secrets my-agent/.env',
       'deploy -f examples/deployment.yaml',
     ],
     exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
@@ -233,12 +239,17 @@ const CHAT_COMMAND: Command = command(
       thread: optional('--thread <id>', 'continue this thread, or answer what it waits for'),
       graph: optional('--graph <id>', 'graph or assistant to talk with (default the first)'),
       once: optional('--once <text>', 'send one message, print the answer and end'),
+      input: optional(
+        '--input <json>',
+        'send an input to a graph that takes no messages, print the answer and end',
+      ),
       output: OUTPUT,
       ...AGENT_OPTIONS,
     },
     examples: [
       'chat sample-agent',
       'chat sample-agent --once "what is 2 + 40?" -o json',
+      `chat planner --graph plan --input '{"topic": "tea"}'`,
       'chat --url http://127.0.0.1:2024',
     ],
     exits: ['notFound', 'unreachable', 'refused', 'interrupted'],
