@@ -240,6 +240,11 @@ export const CONFIG = {
     'Processes that run graphs; a node that computes without a pause harms the runs of its own process only.',
     { fallback: 1, min: 1, max: 16 },
   ),
+  spareGraphHosts: integer(
+    'AGENTPLANE_SPARE_GRAPH_HOSTS',
+    'Processes that have loaded the graphs and wait for the end of one that runs them; kept from the first such end on, while 1 GiB of memory is free.',
+    { fallback: 1, min: 0, max: 1 },
+  ),
 };
 
 /** The settings of this program, parsed once. */

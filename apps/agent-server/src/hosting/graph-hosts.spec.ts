@@ -31,6 +31,7 @@ const sink = { isWanted: () => false, isAwaited: () => false, emit: () => undefi
 describe('GraphHosts', () => {
   const clock = new FakeClock();
   let hosts: GraphHosts;
+  let logged: string[] = [];
 
   const started = (): string[] => readFileSync(join(folder, 'starts'), 'utf8').trimEnd().split('\n');
   const starts = (): number => started().length;
@@ -41,6 +42,7 @@ describe('GraphHosts', () => {
    */
   async function begin(threads: { most: number; waiting: number; givenUp: number }, nth = 0): Promise<void> {
     rmSync(join(folder, 'starts'), { force: true });
+    logged = [];
     const script = `const fs = require('node:fs');
       fs.appendFileSync('starts', process.pid + '\\n');
       const place = fs.readFileSync('starts', 'utf8').split('\\n').indexOf(String(process.pid)) + 1;
@@ -53,12 +55,15 @@ describe('GraphHosts', () => {
       }, 10);`;
     hosts = new GraphHosts({
       count: 1,
+      hasSpare: true,
       maxRuns: 10,
       order: { folder, maxTextBytes: 1_000_000, graphs: [] },
       program: { command: process.execPath, args: ['-e', script], environment: {}, instead: {} },
       ownUrl: new Promise<string>(() => undefined),
       clock,
-      log: createLogger('test', 'silent'),
+      log: Object.assign(createLogger('test', 'silent'), {
+        info: (_fields: object, message: string) => logged.push(message),
+      }),
     } as unknown as GraphHostsParts);
     await hosts.load();
   }
@@ -108,6 +113,24 @@ describe('GraphHosts', () => {
     const ended = expect.objectContaining({ kind: 'ended', body: '{}' });
     expect(await settled(Promise.all([...first, ...second]))).toEqual([uncharged, uncharged, ended, ended]);
     expect(await settled(Promise.all(['a', 'b'].map(perform)))).toEqual([ended, ended]);
+  });
+
+  it('puts a host that has loaded in the place of one that ends, once one has ended', async () => {
+    await begin({ most: 64, waiting: 0, givenUp: 0 });
+    const kill = (nth: number): unknown => process.kill(Number(started()[nth]), 'SIGKILL');
+    const isServed = (): boolean => Number.isFinite(hosts.lagMs);
+    kill(0);
+    await waitFor(() => !isServed());
+    await clock.advance(200);
+    await waitFor(isServed);
+    expect(starts()).toBe(2);
+    await clock.advance(10_000);
+    await waitFor(() => starts() === 3);
+    await waitFor(() => logged.includes('spare graph host ready'));
+    logged = [];
+    kill(1);
+    await waitFor(() => hosts.note === undefined && isServed() && logged.at(-1) === 'graph host ready');
+    expect(starts()).toBe(3);
   });
 
   it('gives a question up that a host does not answer within a minute', async () => {

@@ -12,6 +12,7 @@ import type { AskedQuestions, QuestionKind } from '../protocol/questions.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { HostedExecution, type Place, type ReadInput } from './hosted-execution.js';
 import { Seat } from './seat.js';
+import { SpareHost } from './spare-host.js';
 
 /** Runs that are tried again together in a separate host. */
 interface Group {
@@ -172,6 +173,8 @@ const MAX_SCHEMAS_CHARS = 8 * 1024 * 1024;
 export interface GraphHostsParts extends GraphProcessParts {
   /** Hosts at a time. */
   readonly count: number;
+  /** One more waits, loaded, once a host has ended. */
+  readonly hasSpare: boolean;
   /** Limit of runs in progress at once. */
   readonly maxRuns: number;
 }
@@ -182,6 +185,7 @@ export interface GraphHostsParts extends GraphProcessParts {
  */
 export class GraphHosts implements DescribedGraphs {
   readonly #seats: readonly Seat<GraphProcess>[];
+  readonly #spare: SpareHost<GraphProcess>;
   readonly #quarantine: Quarantine;
   readonly #capacity: RunCapacity;
   /** Called when there are more places than before. */
@@ -199,19 +203,27 @@ export class GraphHosts implements DescribedGraphs {
       answered: (afterMs: number) => this.#grown(this.#capacity.answered(afterMs, this.#runCount)),
       reported: () => this.#capacity.reported(this, this.#runCount),
     };
+    const make = (): GraphProcess => new GraphProcess({ ...parts, onLoad });
+    this.#spare = new SpareHost({ ...parts, make });
     this.#seats = Array.from(
       { length: parts.count },
       () =>
         new Seat({
           ...parts,
           name: 'graph host',
-          make: () => new GraphProcess({ ...parts, onLoad }),
-          onEnd: () => metrics.agentGraphHostEnds.add(1),
+          make,
+          spare: () => this.#spare.take(),
+          onEnd: () => this.#hostEnded(),
         }),
     );
     this.#quarantine = new Quarantine(parts);
     this.#endReading = metrics.agentGraphHostSilence.read(() => this.#silentMs / 1000);
     this.#look();
+  }
+
+  #hostEnded(): void {
+    metrics.agentGraphHostEnds.add(1);
+    if (this.parts.hasSpare) this.#spare.keep();
   }
 
   /** @throws TerminalError `GraphLoadFailed` */
@@ -349,7 +361,7 @@ export class GraphHosts implements DescribedGraphs {
   async stop(): Promise<void> {
     this.#cancelLook?.();
     this.#endReading();
-    await Promise.all(this.#seats.map((seat) => seat.stop()));
+    await Promise.all([this.#spare, ...this.#seats].map((one) => one.stop()));
   }
 
   /** The host that answers and has the fewest runs. */

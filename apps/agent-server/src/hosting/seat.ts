@@ -11,7 +11,7 @@ const STEADY_MS = 30_000;
 const IDLE_ENDS = 2;
 
 /** A process that is kept. */
-interface Seated {
+export interface Seated {
   readonly pid: number | undefined;
   /** Rejects when it does not load, or ends before. */
   readonly loaded: Promise<void>;
@@ -27,6 +27,8 @@ export interface SeatParts<P extends Seated> {
   /** Name of the processes in log lines. */
   readonly name: string;
   readonly make: () => P;
+  /** A process that has loaded already, for the place of one that ended. */
+  readonly spare?: () => P | undefined;
   /** Called for each process once it has loaded. */
   readonly onReady?: (process: P) => void;
   /** Called for each process that ended by itself. */
@@ -94,9 +96,8 @@ export class Seat<P extends Seated> {
     await this.#process.leave();
   }
 
-  #seat(): P {
-    const { clock, log, name, make, onReady } = this.parts;
-    const process = make();
+  #seat(process = this.parts.make()): P {
+    const { clock, log, name, onReady } = this.parts;
     const startedMs = clock.monotonicMs();
     this.#startedMs = startedMs;
     process.loaded.then(
@@ -134,6 +135,12 @@ export class Seat<P extends Seated> {
       this.#isReady = false;
       this.#ready = Promise.withResolvers();
       if (isSteady) this.#backoff.reset();
+    }
+    const spare = this.parts.spare?.();
+    if (spare) {
+      log.error({ error: end.message, pid: spare.pid }, `${name} ended; one that has loaded takes its place`);
+      this.#process = this.#seat(spare);
+      return;
     }
     const pauseMs = this.#seatAfterPause();
     log.error({ error: end.message, pauseMs: Math.round(pauseMs) }, `${name} ended; another is started`);

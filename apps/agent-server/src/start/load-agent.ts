@@ -196,6 +196,7 @@ async function loadAgent(
     ownUrl,
     // without runs they only answer questions about graphs and states
     count: config.role === 'api' ? 1 : config.graphHosts,
+    hasSpare: config.spareGraphHosts > 0,
     maxRuns: config.concurrency,
     clock,
     log,
