@@ -12,7 +12,7 @@ if (!python)
 const CHUNK = 'the library calls a piece of a message AIMessageChunk, as the reference server shows it';
 
 const ofSdks = (name: string, why: string): Record<string, string> =>
-  Object.fromEntries(['1.12', '2.0'].map((version) => [`JavaScript SDK ${version}: ${name}`, why]));
+  Object.fromEntries(['1.15', '1.14', '2.0'].map((version) => [`JavaScript SDK ${version}: ${name}`, why]));
 /** Rows that fail against the twins, and why. */
 const OPEN: Readonly<Record<string, string>> = {
   ...ofSdks('streams messages-tuple of a run on a thread', CHUNK),
