@@ -9,6 +9,7 @@ export {
   TimeLimitError,
   type TimeLimit,
   withinLimit,
+  withoutWaiting,
   inTransaction,
 } from './in-limited-transaction.js';
 export { migrate } from './migrate.js';
