@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { BulkExport } from '#lib/resources';
-import { movesQueue, nextExport } from './export-controllers.js';
+import type { BulkExport, Job } from '#lib/resources';
+import { endsWorker, movesQueue, nextExport } from './export-controllers.js';
 
 function anExport(name: string, state: 'queued' | 'begun' | 'ended' | 'waits', second = 0): BulkExport {
   const condition = (type: string, reason: string) => ({ type, status: 'True', reason, message: '' });
@@ -47,5 +47,30 @@ describe('the queue of a workspace', () => {
   it('goes on when one is deleted', () => {
     expect(movesQueue({ kind: 'deleted', object: anExport('a', 'begun') })).toBe(true);
     expect(movesQueue({ kind: 'added', object: anExport('a', 'queued') })).toBe(false);
+  });
+});
+
+describe('the worker of a run', () => {
+  const aJob = (state: 'waits' | 'runs' | 'ended' | 'deleted') =>
+    ({
+      metadata: { name: 'j', ...(state === 'deleted' ? { deletionTimestamp: '2026-05-01T00:00:00Z' } : {}) },
+      status: {
+        ready: state === 'waits' ? 0 : 1,
+        conditions: state === 'ended' ? [{ type: 'Complete', status: 'True' }] : [],
+      },
+    }) as unknown as Job;
+
+  it.each([
+    ['waits', 'runs', false],
+    ['runs', 'ended', true],
+    ['runs', 'deleted', true],
+    ['ended', 'ended', false],
+  ] as const)('concerns it when its Job goes from %s to %s: %s', (before, after, expected) => {
+    expect(endsWorker({ kind: 'changed', before: aJob(before), object: aJob(after) })).toBe(expected);
+  });
+
+  it('concerns it when its Job is made or removed', () => {
+    expect(endsWorker({ kind: 'added', object: aJob('waits') })).toBe(true);
+    expect(endsWorker({ kind: 'deleted', object: aJob('runs') })).toBe(true);
   });
 });

@@ -174,6 +174,18 @@ function hasLeftRuns(change: Change<Job>): boolean {
   return isJobFinished(change.object) && !isJobFinished(change.before);
 }
 
+/** True when a Job was made, has ended or is being deleted: whether its pod is ready concerns no run. */
+export function endsWorker(change: Change<Job>): boolean {
+  if (change.kind !== 'changed') return true;
+  const { before, object } = change;
+  return isJobFinished(before) !== isJobFinished(object) || isDeleting(before) !== isDeleting(object);
+}
+
+/** True when a pass over the run may still find work. */
+function isLookedAt(run: BulkExportRun | undefined): boolean {
+  return run !== undefined && (isDeleting(run) || !isFinished(run));
+}
+
 /** BulkExportRuns: one Job an attempt, until the run's file is whole or the run has failed. */
 function exportRunController(parts: Parts, uploads: LeftUploads): ControllerSpec {
   const { clock, config, exports, exportJobs, runs } = parts;
@@ -204,10 +216,15 @@ function exportRunController(parts: Parts, uploads: LeftUploads): ControllerSpec
     [RESOURCES.BulkExportRun, runs],
     [
       fromObjects(runs, isDesiredChange),
-      fromMapped(exports, (one) => runs.ownedBy(one).map(keyOf), isOfRuns),
+      fromMapped(exports, (one) => runs.ownedBy(one).filter(isLookedAt).map(keyOf), isOfRuns),
       fromMapped(runs, (run) => nextInLine(run, exports, runs, (one) => workerJobs.isTaken(one)), hasEnded),
       fromMapped(runs, () => places.nextOfPlatform(), hasEnded),
-      fromMapped(exportJobs, runsOfJob),
+      // the first run clears away what the worker leaves
+      fromMapped(
+        exportJobs,
+        (job) => runsOfJob(job).filter((key, at) => at === 0 || isLookedAt(runs.find(key))),
+        endsWorker,
+      ),
       // a worker of several runs keeps its place until its process has ended
       fromMapped(exportJobs, () => places.nextOfPlatform(), hasLeftRuns),
     ],
@@ -291,14 +308,22 @@ function archiveController(parts: Parts): ControllerSpec {
     beyondHistory(exports.list(metadata.namespace), history.keptExports).map(keyOf);
   const ofWorkspace = ({ metadata }: Workspace): readonly ObjectKey[] =>
     exports.list(workspaceNamespace(metadata.name)).map(keyOf);
+  const isOfEnded = ({ metadata: { namespace = '' }, spec }: BulkExportRun): boolean => {
+    const found = exports.find({ namespace, name: spec.exportName });
+    return found !== undefined && isFinished(found);
+  };
   return controllerOf(
     'export-archive',
     reconciler,
     [RESOURCES.BulkExport, exports],
     [
-      fromObjects(exports, (change) => change.kind !== 'changed' || hasEnded(change)),
+      fromObjects(
+        exports,
+        (change) => isFinished(change.object) && (change.kind === 'added' || hasEnded(change)),
+      ),
       fromMapped(exports, pushedOut, (change) => change.kind === 'changed' && hasEnded(change)),
-      fromOwned(parts.runs, RESOURCES.BulkExport, hasEnded),
+      // runs of an export that was cancelled end after it
+      fromOwned(parts.runs, RESOURCES.BulkExport, (change) => hasEnded(change) && isOfEnded(change.object)),
       // its history may be shorter now
       fromMapped(parts.workspaces, ofWorkspace, isDesiredChange),
     ],

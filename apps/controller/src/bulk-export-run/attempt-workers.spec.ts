@@ -87,7 +87,10 @@ describe('AttemptWorkers.stop', () => {
     workers = workersWith(traces.exportProgress);
   });
 
-  function workersWith(exportProgress: Pick<TraceStore['exportProgress'], 'find' | 'list'>): AttemptWorkers {
+  function workersWith(
+    exportProgress: Pick<TraceStore['exportProgress'], 'find' | 'list' | 'forget'>,
+    found?: Job,
+  ): AttemptWorkers {
     const runs = [first, second, third];
     return new AttemptWorkers({
       client,
@@ -96,7 +99,7 @@ describe('AttemptWorkers.stop', () => {
       workerJobs: {
         following: ({ metadata }: BulkExportRun) => (metadata.uid === first.uid ? undefined : job),
       },
-      jobs: { find: () => undefined },
+      jobs: { find: () => found },
       runs: { find: ({ name }: { name: string }) => runs.find(({ metadata }) => metadata.name === name) },
     } as unknown as AttemptWorkersDependencies);
   }
@@ -165,6 +168,7 @@ describe('AttemptWorkers.stop', () => {
     const lagging = workersWith({
       list: () => Promise.resolve(read),
       find: (uid) => exportProgress.find(uid),
+      forget: (uids) => exportProgress.forget(uids),
     });
     await lagging.stop(third, 0, undefined);
     expect(await secrets()).toEqual([]);
@@ -181,5 +185,15 @@ describe('AttemptWorkers.stop', () => {
     expect(await secrets()).toEqual([exportJobName(first.uid, 1)]);
     await workers.removeSecrets(first, 1);
     expect(await secrets()).toEqual([]);
+  });
+
+  it.each([
+    ['keeps the Job of several runs that has failed, for those that were not looked at', 'Failed', true],
+    ['deletes the one that has succeeded', 'Complete', false],
+  ])('%s', async (_name, type, isKept) => {
+    const ended = { ...(job as Job), status: { conditions: [{ type, status: 'True' }] } } as Job;
+    expect(await workersWith(traces.exportProgress, ended).clear(first, 1)).toBe(true);
+    const found = await client.find(JOBS, { namespace: NAMESPACE, name: exportJobName(first.uid, 1) });
+    expect(found !== undefined).toBe(isKept);
   });
 });

@@ -203,14 +203,17 @@ export class AttemptWorkers {
   }
 
   /**
-   * Deletes the logs of a worker that succeeded and of the attempts before it: they are not needed any more.
+   * Deletes the logs of a worker that succeeded and of the attempts before it: they are not needed any more. Those of a
+   * worker of several runs stay until it has ended, since how it ended concerns the others.
+   * @returns false while its Secret is needed for its leftovers in the bucket
    */
-  async clear(run: BulkExportRun, attempt: number): Promise<void> {
+  async clear(run: BulkExportRun, attempt: number): Promise<boolean> {
     const job = this.#deps.jobs.find(this.#keyOf(uidOf(run), 1));
-    // its worker has other runs to take; when it ends, `clearShared` does the rest
-    if (job && followingRunsOf(job).length > 0 && !isJobFinished(job)) return;
+    if (job && followingRunsOf(job).length > 0 && (attempt <= 1 || !isJobFinished(job)))
+      return await this.clearShared(run);
     await this.removeJobs(run, 'Background');
     await this.removeSecrets(run, attempt);
+    return true;
   }
 
   /**

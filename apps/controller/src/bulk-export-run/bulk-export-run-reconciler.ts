@@ -116,10 +116,11 @@ export class BulkExportRunReconciler {
     const decision = await this.#decide(world);
     // a run that is over is never looked at again, so what it leaves is cleared away before that is said
     if (decision.kind === 'fail' && !(await this.#shutOut(run))) return after(COMPLETED_LOOK_MS);
-    if (decision.kind === 'complete') await this.#deps.workers.clear(run, attemptOf(world));
+    const isCleared = decision.kind !== 'complete' || (await this.#deps.workers.clear(run, attemptOf(world)));
     if (decision.kind === 'start' && decision.attempt === 1) return await this.#begin(world, decision);
     await this.#report(world, decision);
-    return await this.#perform(world, decision);
+    const result = await this.#perform(world, decision);
+    return isCleared ? result : after(UNCLEARED_LOOK_MS);
   }
 
   /** The first attempt, with other runs that its worker takes afterwards where they are light. */
