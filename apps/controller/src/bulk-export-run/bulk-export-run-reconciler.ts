@@ -66,8 +66,8 @@ export interface BulkExportRunDependencies extends Pick<Caches, 'workspaces' | '
 const SUMMARY_EVERY_MS = 2_000;
 /** A run that ends wakes the next one; this is for limits that were raised. */
 const QUEUE_LOOKS_MS = { export: 60_000, platform: 3_000, worker: SUMMARY_EVERY_MS } as const;
-/** While the other runs of a new export are being created. */
-const SIBLINGS_LOOK_MS = 200;
+/** While other runs that its worker can take are being created: of a new export, and of exports that wait. */
+const FOLLOWING_LOOK_MS = { soon: 200, later: 500 } as const;
 const UNCLEARED_LOOK_MS = 10_000;
 const BLOCKED_LOOK_MS = 5_000;
 /** Place of a run that is at work. */
@@ -139,9 +139,9 @@ export class BulkExportRunReconciler {
         return await this.#perform(now, again);
       }
       const chosen = await following.choose(run, bulkExport);
-      if (chosen === 'later') {
+      if (typeof chosen === 'string') {
         this.#deps.places.leave(run);
-        return after(SIBLINGS_LOOK_MS);
+        return after(FOLLOWING_LOOK_MS[chosen]);
       }
       this.#deps.places.begin(run);
       await this.#report(world, decision);

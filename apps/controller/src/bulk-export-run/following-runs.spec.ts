@@ -34,6 +34,8 @@ describe('FollowingRuns', () => {
       taken = '',
       others = [],
       suspended = '',
+      waiting = [],
+      totalOfOthers = 2,
     }: Partial<Options> = {},
   ) {
     const counted: string[] = [];
@@ -44,7 +46,12 @@ describe('FollowingRuns', () => {
       runs: { ownedBy: () => [...runs], list: () => [...runs, ...others] },
       exports: {
         find: ({ name }) =>
-          ({ metadata: { name, uid: name }, spec: { suspend: name === suspended } }) as BulkExport,
+          ({
+            metadata: { name, uid: name },
+            spec: { suspend: name === suspended },
+            status: { runs: { total: totalOfOthers } },
+          }) as BulkExport,
+        list: () => [...waiting],
       },
       workerJobs: { isTaken: ({ metadata }) => metadata.uid === taken },
       traceStore: {
@@ -67,7 +74,10 @@ describe('FollowingRuns', () => {
     const bulkExport = { metadata: { name: 'x' }, status: { runs: { total } } } as BulkExport;
     return async () => {
       const chosen = await following.choose(runs[0] ?? aRun(1), bulkExport);
-      return { chosen: chosen === 'later' ? chosen : chosen.map((run) => run.metadata.name), counted };
+      return {
+        chosen: typeof chosen === 'string' ? chosen : chosen.map((run) => run.metadata.name),
+        counted,
+      };
     };
   }
   const choose = (runs: readonly BulkExportRun[], options?: Partial<Options>) => asked(runs, options)();
@@ -78,6 +88,8 @@ describe('FollowingRuns', () => {
     readonly taken: string;
     readonly others: readonly BulkExportRun[];
     readonly suspended: string;
+    readonly waiting: readonly BulkExport[];
+    readonly totalOfOthers: number;
   }
   const days = (count: number) => Array.from({ length: count }, (_, n) => aRun(n + 1));
 
@@ -103,16 +115,16 @@ describe('FollowingRuns', () => {
   );
 
   it('waits until the runs of a new export are created, unless its own day is heavy', async () => {
-    expect((await choose(days(2), { total: 9 })).chosen).toBe('later');
+    expect((await choose(days(2), { total: 9 })).chosen).toBe('soon');
     expect((await choose(days(3), { total: 9, most: 3 })).chosen).toEqual(['x-2', 'x-3']);
     expect((await choose(days(2), { total: 9, rows: { 1: 20_000 } })).chosen).toEqual([]);
   });
 
   it('begins without runs that cannot be created, after five seconds', async () => {
     const incomplete = asked(days(2), { total: 9 });
-    expect((await incomplete()).chosen).toBe('later');
+    expect((await incomplete()).chosen).toBe('soon');
     nowMs += 5_000;
-    expect((await incomplete()).chosen).toBe('later');
+    expect((await incomplete()).chosen).toBe('soon');
     nowMs += 1;
     expect((await incomplete()).chosen).toEqual(['x-2']);
   });
@@ -162,8 +174,41 @@ describe('FollowingRuns', () => {
     const elsewhere = { destination: { config: { bucketName: 'other' } } };
     const others = [anOther('b', 1), anOther('c', 1, elsewhere)];
     expect((await choose(days(1), { others, suspended: 'b' })).chosen).toEqual([]);
-    expect((await choose(days(2), { others, total: 9 })).chosen).toBe('later');
+    expect((await choose(days(2), { others, total: 9 })).chosen).toBe('soon');
     expect((await choose(days(4), { others, rows: { 3: 20_000 } })).chosen).toEqual(['x-2']);
+  });
+
+  const queued = {
+    metadata: { name: 'y' },
+    spec: {},
+    status: { conditions: [{ type: 'Accepted', status: 'True', reason: 'Queued' }] },
+  } as unknown as BulkExport;
+  const unseen = { metadata: { name: 'y' }, spec: {} } as unknown as BulkExport;
+
+  it.each([
+    ['waits for the limit of the workspace', queued],
+    ['no pass has looked at', unseen],
+  ])('waits a second for the runs of another export that %s', async (_which, other) => {
+    const held = asked(days(1), { waiting: [other], others: [anOther('b', 1)] });
+    expect((await held()).chosen).toBe('later');
+    nowMs += 1_000;
+    expect((await held()).chosen).toBe('later');
+    nowMs += 1;
+    expect((await held()).chosen).toEqual(['b-1']);
+  });
+
+  it('waits for no other export with a full worker, a heavy day, or a schedule', async () => {
+    const waiting = [queued];
+    expect((await choose(days(3), { waiting, most: 3 })).chosen).toEqual(['x-2', 'x-3']);
+    expect((await choose(days(1), { waiting, rows: { 1: 20_000 } })).chosen).toEqual([]);
+    const schedule = { metadata: { name: 'y' }, spec: { intervalHours: 1 } } as unknown as BulkExport;
+    expect((await choose(days(1), { waiting: [schedule] })).chosen).toEqual([]);
+  });
+
+  it('takes the run of an export of one day that has not asked for a place', async () => {
+    const fresh = { ...anOther('b', 1), status: undefined };
+    expect((await choose(days(1), { others: [fresh], totalOfOthers: 1 })).chosen).toEqual(['b-1']);
+    expect((await choose(days(1), { others: [fresh], totalOfOthers: 2 })).chosen).toEqual([]);
   });
 
   it('has a short form of a run that holds all of its own', () => {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { followingRun } from '#lib/export-plan';
+import { followingRun, isQueued } from '#lib/export-plan';
 import type { Informer } from '#lib/kube';
 import { isOwnedBy } from '#lib/reconcile';
 import { type BulkExport, type BulkExportRun, isDeleting } from '#lib/resources';
 import { type Clock, parseInstant } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
-import { isFinished, placeAwaited } from '../bulk-export/export-phase.js';
+import { isFinished, isSchedule, placeAwaited } from '../bulk-export/export-phase.js';
 import type { WorkerJobs } from './attempt-workers.js';
 
 /** Runs of one worker have fewer rows together: what starting a process costs is then the larger part no more. */
@@ -16,6 +16,11 @@ const FORGET_AFTER_MS = 600_000;
 /** A worker is told of them in one variable, of which Linux takes 128 KiB; a filter alone may have 32 KiB. */
 const MAX_BYTES = 64 << 10;
 
+/** True for an export that no pass has looked at. */
+function isNew(bulkExport: BulkExport): boolean {
+  return bulkExport.status?.conditions === undefined && !isSchedule(bulkExport);
+}
+
 /** The first runs of other exports that a variable of the worker has room for. */
 function fitting(first: BulkExportRun, runs: readonly BulkExportRun[]): readonly BulkExportRun[] {
   let bytes = 0;
@@ -25,6 +30,9 @@ function fitting(first: BulkExportRun, runs: readonly BulkExportRun[]): readonly
   return end < 0 ? runs : runs.slice(0, end);
 }
 
+/** A worker that begins while exports of its workspace wait is held back for so long: each that ends lets one more in. */
+const GATHERED_WITHIN_MS = 1_000;
+
 interface LightRuns {
   readonly runs: readonly BulkExportRun[];
   /** Rows of all of them, and of the run that begins. */
@@ -33,7 +41,7 @@ interface LightRuns {
 
 export interface FollowingRunsDependencies {
   readonly runs: Pick<Informer<BulkExportRun>, 'ownedBy' | 'list'>;
-  readonly exports: Pick<Informer<BulkExport>, 'find'>;
+  readonly exports: Pick<Informer<BulkExport>, 'find' | 'list'>;
   readonly workerJobs: Pick<WorkerJobs, 'isTaken'>;
   readonly traceStore: Pick<TraceStore, 'exportCounts'>;
   /** Most runs of one worker. */
@@ -49,15 +57,18 @@ export interface FollowingRunsDependencies {
  */
 export class FollowingRuns {
   readonly #deps: FollowingRunsDependencies;
-  /** Time at which an export was first found without all of its runs, by uid. */
-  readonly #incompleteSince = new Map<string, number>();
+  /** Time at which an export was first found without all of its runs, by uid, and a run first held back. */
+  readonly #since = new Map<string, number>();
 
   constructor(deps: FollowingRunsDependencies) {
     this.#deps = deps;
   }
 
-  /** @returns `later` while the runs of a new export are still being created: another look finds more */
-  async choose(run: BulkExportRun, bulkExport: BulkExport): Promise<readonly BulkExportRun[] | 'later'> {
+  /** @returns `soon` while runs of the export are being created, `later` while those of others that wait are about to be */
+  async choose(
+    run: BulkExportRun,
+    bulkExport: BulkExport,
+  ): Promise<readonly BulkExportRun[] | 'soon' | 'later'> {
     const { runs, most } = this.#deps;
     if (most <= 1) return [];
     const made = runs.ownedBy(bulkExport);
@@ -67,10 +78,12 @@ export class FollowingRuns {
       .sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime))
       .slice(0, most - 1);
     const others = isWhole ? fitting(run, this.#ofOthers(run)).slice(0, most - 1 - own.length) : [];
-    if (isWhole && own.length + others.length === 0) return [];
+    const found = own.length + others.length;
+    const isEarly = found < most - 1 && (isWhole ? this.#gathers(run) : own.length < most - 1);
+    if (found === 0 && !isEarly) return [];
     const rows = await this.#count([run]);
     if (rows >= LIGHT_ROWS) return [];
-    if (!isWhole && own.length < most - 1) return 'later';
+    if (isEarly) return isWhole ? 'later' : 'soon';
     const light = await this.#lightOnes(own, rows);
     if (light.runs.length < own.length) return light.runs;
     return [...light.runs, ...(await this.#lightOthers(others, light.rows))];
@@ -82,8 +95,8 @@ export class FollowingRuns {
     const next = new Map<string, BulkExportRun>();
     for (const one of this.#deps.runs.list(namespace)) {
       const { exportName, startTime } = one.spec;
-      if (exportName === run.spec.exportName || placeAwaited(one) === undefined) continue;
-      if (!this.#canFollow(one, run) || !this.#mayBegin(one, namespace)) continue;
+      if (exportName === run.spec.exportName || !this.#canFollow(one, run)) continue;
+      if (!this.#mayBegin(one, namespace)) continue;
       const known = next.get(exportName);
       if (!known || startTime < known.spec.startTime) next.set(exportName, one);
     }
@@ -91,24 +104,37 @@ export class FollowingRuns {
     return [...next.values()].sort((a, b) => age(a).localeCompare(age(b)));
   }
 
+  /** One that waits for a place, or has not asked for one and is alone in its export. */
   #mayBegin(run: BulkExportRun, namespace: string): boolean {
     const found = this.#deps.exports.find({ namespace, name: run.spec.exportName });
     if (!found || !isOwnedBy(run, found)) return false;
+    const isFirst = run.status?.conditions === undefined && found.status?.runs?.total === 1;
+    if (!isFirst && placeAwaited(run) === undefined) return false;
     return !found.spec.suspend && !found.spec.cancel && !isDeleting(found) && !isFinished(found);
   }
 
   /** One whose runs cannot all be created begins with those that exist, after a few seconds. */
   #isWhole({ metadata: { uid = '' }, status }: BulkExport, made: number): boolean {
+    if (made < (status?.runs?.total ?? 0)) return !this.#isWithin(uid, this.#deps.createdWithinMs);
+    this.#since.delete(uid);
+    return true;
+  }
+
+  /** True while other exports of the workspace are about to have runs that the worker can take. */
+  #gathers({ metadata: { namespace = '', uid = '' }, spec }: BulkExportRun): boolean {
+    const others = this.#deps.exports
+      .list(namespace)
+      .filter(({ metadata }) => metadata.name !== spec.exportName);
+    return others.some((one) => isQueued(one) || isNew(one)) && this.#isWithin(uid, GATHERED_WITHIN_MS);
+  }
+
+  /** True for so long after the first call for the object. */
+  #isWithin(uid: string, ms: number): boolean {
     const now = this.#deps.clock.monotonicMs();
-    if (made >= (status?.runs?.total ?? 0)) {
-      this.#incompleteSince.delete(uid);
-      return true;
-    }
-    for (const [known, since] of this.#incompleteSince)
-      if (now - since > FORGET_AFTER_MS) this.#incompleteSince.delete(known);
-    const since = this.#incompleteSince.get(uid) ?? now;
-    this.#incompleteSince.set(uid, since);
-    return now - since > this.#deps.createdWithinMs;
+    for (const [known, since] of this.#since) if (now - since > FORGET_AFTER_MS) this.#since.delete(known);
+    const since = this.#since.get(uid) ?? now;
+    this.#since.set(uid, since);
+    return now - since <= ms;
   }
 
   #canFollow(one: BulkExportRun, run: BulkExportRun): boolean {
