@@ -18,9 +18,9 @@ import { sharedPlatform } from '../support/shared-platform.js';
 /** A Python with the packages of `install-python.sh FOLDER requirements-catalogue.txt`. */
 const PYTHON = process.env.AGENTPLANE_CATALOGUE_PYTHON ?? 'python3';
 const PROJECT = 'traces of shops';
-const READERS = ['duckdb', 'pyiceberg with a token', 'pyiceberg with a secret'];
+const READERS = ['duckdb', 'spark', 'pyiceberg with a token', 'pyiceberg with a secret'];
 const hasReaders =
-  spawnSync(PYTHON, ['-c', 'import duckdb, pyiceberg, duckdb_extension_iceberg, s3fs']).status === 0;
+  spawnSync(PYTHON, ['-c', 'import duckdb, pyiceberg, pyspark, duckdb_extension_iceberg, s3fs']).status === 0;
 
 /** Answers of each reader to statements over the view `t`. */
 async function ask(
@@ -71,7 +71,7 @@ async function sendDay(rest: Rest, day: string): Promise<void> {
     expect([made.code, made.complaint]).toEqual([0, expect.anything()]);
   });
 
-  it('answers DuckDB and PyIceberg alike', async () => {
+  it('answers DuckDB, Spark and PyIceberg alike', async () => {
     const answers = await ask(platform.credentials, 'lake', {
       rows: 'SELECT count(*) FROM t',
       tokens: 'SELECT sum(total_tokens)::BIGINT FROM t',
@@ -129,7 +129,7 @@ interface FoundRun {
     removeDataFolder(dataFolder);
   });
 
-  it('answers DuckDB and PyIceberg as REST does', async () => {
+  it('answers DuckDB, Spark and PyIceberg as REST does', async () => {
     const inOrder = [...runs].sort((a, b) => (a.start_time < b.start_time ? -1 : 1));
     const tokens = (some: readonly FoundRun[]): number =>
       some.reduce((sum, run) => sum + run.total_tokens, 0);

@@ -4,6 +4,7 @@ QUESTIONS is JSON: a statement over the view t for each name, which answers one 
 reader: its name and the answers to the questions.
 """
 import json
+import re
 import sys
 
 from duckdb_extensions import connect
@@ -46,8 +47,49 @@ def with_pyiceberg(credentials):
     return {name: db.execute(sql).fetchone()[0] for name, sql in QUESTIONS.items()}
 
 
+def with_spark():
+    """With no key of the bucket, by packages of Maven."""
+    import os
+
+    from pyspark.sql import SparkSession
+
+    os.environ["TZ"] = "UTC"
+    packages = ("iceberg-spark-runtime-4.1_2.13:1.12.0", "iceberg-aws-bundle:1.12.0")
+    settings = {
+        "spark.jars.packages": ",".join(f"org.apache.iceberg:{name}" for name in packages),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "rest",
+        "spark.sql.catalog.lake.uri": f"{rest}/iceberg",
+        "spark.sql.catalog.lake.token": key,
+        "spark.sql.catalog.lake.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+    }
+    spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+    spark.table(f"lake.`{namespace}`.{table}").createTempView("t")
+    answers = {name: spark.sql(in_spark(sql)).first()[0] for name, sql in QUESTIONS.items()}
+    spark.stop()
+    return answers
+
+
+def in_spark(sql):
+    """A question in the words of Spark."""
+    for pattern, words in (
+        (r"string_agg\(DISTINCT (\w+), ',' ORDER BY \w+\)", r"array_join(sort_array(collect_set(\1)), ',')"),
+        (r"string_agg\((.+), ',' ORDER BY (\w+)\)", r"listagg(\1, ',') WITHIN GROUP (ORDER BY \2)"),
+        (r"list_contains", "array_contains"),
+        (r"json_extract_string", "get_json_object"),
+        (r"strftime\((.+), '.*'\)", r"""date_format(\1, "yyyy-MM-dd'T'HH:mm:ss")"""),
+        (r"TIMESTAMPTZ '(.+)\+00'", r"TIMESTAMP '\1Z'"),
+    ):
+        sql = re.sub(pattern, words, sql)
+    return sql
+
+
 readers = {
     "duckdb": with_duckdb,
+    "spark": with_spark,
     "pyiceberg with a token": lambda: with_pyiceberg({"token": key}),
     "pyiceberg with a secret": lambda: with_pyiceberg(
         {"credential": f"any:{key}", "oauth2-server-uri": f"{rest}/iceberg/v1/oauth/tokens"}

@@ -308,14 +308,17 @@ export class CatalogueController {
 
 /** Settings for the client's own reader of objects: reads are signed here, so no key leaves the platform. */
 function configOf({ store, signer: path }: LoadedTable, origin: string): Readonly<Record<string, string>> {
+  const endpoint = `iceberg/v1/${path}`;
   const signer = { 's3.remote-signing-enabled': 'true', 's3.signer': 'S3V4RestSigner' };
   return {
     's3.region': store.region,
     'client.region': store.region,
     's3.path-style-access': String(store.isBucketInPath),
-    's3.signer.endpoint': `iceberg/v1/${path}`,
     ...signer,
-    ...(origin === '' ? {} : { 's3.signer.uri': origin }),
+    // Iceberg 1.12 for Java reads the names without `s3`, all others the first
+    's3.signer.endpoint': endpoint,
+    'signer.endpoint': endpoint,
+    ...(origin === '' ? {} : { 's3.signer.uri': origin, 'signer.uri': origin }),
     ...(store.endpoint === undefined ? {} : { 's3.endpoint': store.endpoint }),
   };
 }

@@ -53,7 +53,7 @@ export class WorkloadStatuses<T extends KubeObject & { readonly status?: Workloa
   readonly #dueMs = new Map<string, number>();
 
   constructor(
-    private readonly context: ClusterContext,
+    private readonly context: Pick<ClusterContext, 'client' | 'clock' | 'informers'>,
     private readonly ref: ResourceRef<T>,
   ) {}
 

@@ -3,7 +3,6 @@ import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { REPLICA_SETS, type ReplicaSet } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, testEmbeddedKube } from '#lib/testing';
-import type { ClusterContext } from '../context/discovery.js';
 import { WorkloadStatuses } from './workload-condition.js';
 
 const KEY = { namespace: 'default', name: 'web' };
@@ -19,7 +18,7 @@ describe('WorkloadStatuses', () => {
     const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
     client = new KubeClient(connection, { fieldManager: 'test' });
     informers = new Informers({ client, log: createLogger('test', 'silent') });
-    statuses = new WorkloadStatuses({ client, informers, clock } as ClusterContext, REPLICA_SETS);
+    statuses = new WorkloadStatuses({ client, informers, clock }, REPLICA_SETS);
     informers.of(REPLICA_SETS);
     informers.start();
     await informers.synced();
