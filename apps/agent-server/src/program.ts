@@ -45,12 +45,18 @@ function endOf(error: unknown): { readonly exitCode: number; readonly reason: st
 
 const loadServer = (): Promise<typeof import('./agent-server.js')> => import('./agent-server.js');
 
+async function useServerOnce(): Promise<void> {
+  await loadServer();
+  const { serveOnce } = await import('./http/serve-once.js');
+  await serveOnce();
+}
+
 boundHeapGrowth();
 const log = createLogger('agent-server');
 
 // A promise that an agent forgot must not end the runs of others.
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
-  const spareHost = process.argv.includes(SPARE) ? await becomeAgentServer(context, loadServer) : undefined;
+  const spareHost = process.argv.includes(SPARE) ? await becomeAgentServer(context, useServerOnce) : undefined;
   const config = readServerConfig();
   log.level = config.logLevel;
   if (config.trustedCa !== undefined) trustCertificates(config.trustedCa);

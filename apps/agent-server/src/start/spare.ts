@@ -21,7 +21,7 @@ const HOST_MS = 1_000;
 /**
  * Loads this program and a graph host, waits until the node makes them the container of a pod, and becomes it with the
  * host. Nothing of the agent is read before both have taken on its user.
- * @param load imports the rest of this program
+ * @param load imports the rest of this program and uses it once
  */
 export async function becomeAgentServer(
   { stop }: ProgramContext,
@@ -30,9 +30,7 @@ export async function becomeAgentServer(
   const host = new WaitingHost();
   await becomeLaunched({
     warm: async () => {
-      await load();
-      const { serveOnce } = await import('./serve-once.js');
-      await Promise.all([serveOnce(), useOnce(), host.ready]);
+      await Promise.all([load(), useOnce(), host.ready]);
     },
     before: (launch) => host.launch(launch),
   });

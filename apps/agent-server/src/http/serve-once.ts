@@ -1,11 +1,11 @@
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { DESCRIBED_ROUTES } from '../http/description/described-routes.js';
-import { buildHttpServer } from '../http/http-server.js';
-import { Activity, OpenReplies } from '../http/open-replies.js';
-import { access } from '../http/route-access.js';
-import { UnsentOutput } from '../http/unsent-output.js';
-import { Readiness } from './await-database.js';
+import { DESCRIBED_ROUTES } from './description/described-routes.js';
+import { buildHttpServer } from './http-server.js';
+import { Activity, OpenReplies } from './open-replies.js';
+import { access } from './route-access.js';
+import { UnsentOutput } from './unsent-output.js';
+import { Readiness } from '../start/await-database.js';
 
 /** Most agents are asked for this first. */
 const RUN = { assistant_id: 'agent', input: {}, stream_mode: ['values'] };
