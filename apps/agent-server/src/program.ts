@@ -56,7 +56,9 @@ const log = createLogger('agent-server');
 
 // A promise that an agent forgot must not end the runs of others.
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
-  const spareHost = process.argv.includes(SPARE) ? await becomeAgentServer(context, useServerOnce) : undefined;
+  const spareHost = process.argv.includes(SPARE)
+    ? await becomeAgentServer(context, useServerOnce)
+    : undefined;
   const config = readServerConfig();
   log.level = config.logLevel;
   if (config.trustedCa !== undefined) trustCertificates(config.trustedCa);
