@@ -76,6 +76,9 @@ const LOOK_MS = 250;
 
 /** One thread of an agent: what is said, streamed answers, and questions that it waits with. */
 export class Conversation {
+  /** The check whether the graph takes messages, which is made once. */
+  #check: Promise<void> | undefined;
+
   constructor(private readonly parts: ConversationParts) {}
 
   get threadId(): string {
@@ -88,7 +91,11 @@ export class Conversation {
   }
 
   /** @throws NoMessagesError; an agent that shows no schema is not refused */
-  async requireMessages(): Promise<void> {
+  requireMessages(): Promise<void> {
+    return (this.#check ??= this.#requireMessages());
+  }
+
+  async #requireMessages(): Promise<void> {
     const { client, assistantId } = this.parts;
     const { assistants } = client;
     const schemas = await assistants.getSchemas(assistantId).catch(() => undefined);

@@ -1,12 +1,6 @@
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
-import {
-  inLimitedTransaction,
-  inTransaction,
-  TimeLimitError,
-  withinLimit,
-  withoutWaiting,
-} from './in-limited-transaction.js';
+import { inLimitedTransaction, TimeLimitError } from './in-limited-transaction.js';
 import { openPool, type Pool } from './open-pool.js';
 
 const postgres = testPostgres();
@@ -60,50 +54,5 @@ describe('a transaction with a time limit', () => {
       inLimitedTransaction(pool, { limitMs: 5_000, mayChange }, (db) => db.query('CREATE TABLE made ()'));
     await expect(change(false)).rejects.toThrow('read-only transaction');
     await expect(change(true)).resolves.toBeDefined();
-  });
-
-  it('performs more statements after a part that exceeded its own limit', async () => {
-    const rows = await inTransaction(pool, async (db) => {
-      await db.query('CREATE TABLE kept ()');
-      const part = withinLimit(db, 50, () => db.query('SELECT pg_sleep(30)'));
-      await expect(part).rejects.toThrow(TimeLimitError);
-      return (await db.query('SELECT * FROM kept')).rows;
-    });
-    expect(rows).toEqual([]);
-  });
-});
-
-describe('works that do not wait for one another', () => {
-  it('send their statements at once, and get their own answers', async () => {
-    const found = await inTransaction(pool, async (db) => {
-      const ask = (n: number) => db.query<{ n: number }>('SELECT $1::int AS n', [n]);
-      const [first, limited, last] = await withoutWaiting(db, () => [
-        ask(1),
-        withinLimit(db, 5_000, () => ask(2)),
-        3,
-      ]);
-      return [first.rows[0]?.n, limited.rows[0]?.n, last, (await ask(4)).rows[0]?.n];
-    });
-    expect(found).toEqual([1, 2, 3, 4]);
-  });
-
-  it('fail together after all have ended, and leave the connection in order', async () => {
-    const failure = await inTransaction(pool, (db) =>
-      withoutWaiting(db, () => [db.query('SELECT 1 / 0'), db.query('SELECT 1')]),
-    ).catch((error: unknown) => error);
-    expect(failure).toHaveProperty('code', '22012');
-    const answers = await Promise.all([1, 2, 3, 4].map((n) => pool.query(`SELECT ${n} AS n`)));
-    expect(answers.map(({ rows: [row] }) => (row as { n: number }).n)).toEqual([1, 2, 3, 4]);
-  });
-
-  it('fail when the server ends their session', async () => {
-    const failure = await inTransaction(pool, (db) =>
-      withoutWaiting(db, () => [
-        db.query('SELECT pg_terminate_backend(pg_backend_pid())'),
-        db.query('SELECT 1'),
-      ]),
-    ).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(Error);
-    expect((await pool.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
   });
 });

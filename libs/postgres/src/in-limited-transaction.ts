@@ -92,8 +92,8 @@ export async function inLimitedTransaction<T>(
 }
 
 /**
- * Performs a part of a transaction with another limit of time for each of its statements; the limit holds for those after it
- * as well. Its savepoint lets other statements follow a TimeLimitError.
+ * Performs the last work of a transaction with another limit of time for each of its statements. After a TimeLimitError
+ * no more statement can follow.
  * @throws TimeLimitError
  */
 export async function withinLimit<T>(
@@ -102,38 +102,11 @@ export async function withinLimit<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   try {
-    await sendWithNext(connection, [
-      'SAVEPOINT limited',
-      `SET LOCAL statement_timeout = ${limitMs}`,
-      'SET LOCAL jit = off',
-    ]);
+    await sendWithNext(connection, [`SET LOCAL statement_timeout = ${limitMs}`, 'SET LOCAL jit = off']);
     return await work();
   } catch (error) {
     if (sqlState(error) !== QUERY_CANCELED) throw error;
-    await connection.query('ROLLBACK TO SAVEPOINT limited');
     throw new TimeLimitError(limitMs, { cause: error });
-  }
-}
-
-/**
- * Performs works that do not need the results of one another: each statement is sent at once instead of after the answer to
- * the one before, which spares both sides a wake-up. The server performs them one after another. COPY is refused
- * meanwhile.
- * @param begin begins all of them
- * @throws an error of a work, after all of them have ended
- */
-export async function withoutWaiting<Works extends readonly unknown[] | []>(
-  connection: Connection,
-  begin: () => Works,
-): Promise<{ -readonly [At in keyof Works]: Awaited<Works[At]> }> {
-  const client: Connection & { pipeline?: boolean } = connection;
-  client.pipeline = true;
-  try {
-    const works = begin();
-    await Promise.allSettled(works);
-    return await Promise.all(works);
-  } finally {
-    client.pipeline = false;
   }
 }
 

@@ -9,7 +9,6 @@ export {
   TimeLimitError,
   type TimeLimit,
   withinLimit,
-  withoutWaiting,
   inTransaction,
 } from './in-limited-transaction.js';
 export { migrate } from './migrate.js';

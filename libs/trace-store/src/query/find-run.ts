@@ -220,7 +220,7 @@ function isWithoutOwn({ isRoot, runType, totalCost }: RunRow): boolean {
 /**
  * Rows with the tokens and costs of the runs below them: roots with the totals of their traces, others that
  * have none of their own with the sums of the calls of models below them. If adding these up takes longer
- * than two seconds they stay as they are.
+ * than two seconds they stay as they are, and the transaction is aborted: nothing can be read after it.
  * @param db in a transaction
  * @param times range of the traces of all rows; looked up when absent
  */

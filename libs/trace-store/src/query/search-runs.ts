@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { type Connection, type Pool, textTypes, TimeLimitError, withoutWaiting } from '#lib/postgres';
+import { type Connection, type Pool, textTypes, TimeLimitError } from '#lib/postgres';
 import { type Clock, formatInstant, parseInstant } from '#lib/time';
 import { filterSql, sealedPlacesSql } from '../filter/filter-sql.js';
 import { lightFilters, payloadsOf } from '../filter/payload-filters.js';
@@ -107,21 +107,20 @@ async function readPage(
   if (isNamed && !times) return { runs: [], next: undefined };
   const marked = walk?.marked ?? (await findRuns(db, request, { times }, sealed)); // one more than the page has
   const rows = marked.slice(0, page.limit).map(({ row }) => row);
+  const seen = await payloads.look(db, rows, page.fields, Math.min(page.maxBytes, MOST_AT_ONCE));
   const withFeedback = marked.slice(0, page.limit).some(({ isMarked }) => isMarked);
-  const [seen, stats, summed] = await withoutWaiting(db, () => [
-    payloads.look(db, rows, page.fields, Math.min(page.maxBytes, MOST_AT_ONCE)),
-    withFeedback ? feedbackStats(db, tenantId, rows) : NO_STATS,
-    page.totals ? withTotals(db, tenantId, rows, search.ids ? undefined : times) : rows,
-  ]);
+  const stats = withFeedback ? await feedbackStats(db, tenantId, rows) : NO_STATS;
   const sizes = rows.map((row, at) => (seen[at]?.bytes ?? 0) + bytesOfRow(row));
   const { count, bytes } = endOfPage(sizes, stats, page.maxBytes);
   page.hold?.(bytes);
   const own = rows.slice(0, count);
   const left = own.filter((_row, at) => !seen[at]?.payloads);
   const read = new Map((await payloads.getSome(db, left, page.fields)).map((one, at) => [left[at], one]));
-  const ended = await withInterrupted(db, tenantId, summed.slice(0, count));
+  const ended = await withInterrupted(db, tenantId, own);
+  // last, since the transaction is aborted where this exceeds its time limit
+  const summed = page.totals ? await withTotals(db, tenantId, ended, search.ids ? undefined : times) : ended;
   const runs = own.map((row, at) => ({
-    row: ended[at] ?? row,
+    row: summed[at] ?? row,
     payloads: seen[at]?.payloads ?? read.get(row) ?? {},
     feedbackStats: stats.get(at) ?? undefined,
   }));
