@@ -12,12 +12,17 @@ export interface TenantWork {
   readonly what: string;
   /** Tenants that have pending work that no other process is doing. */
   tenants(): Promise<readonly string[]>;
-  /** Does a bounded part of one tenant's work, and postpones parts that fail. */
-  turn(tenantId: string): Promise<void>;
+  /**
+   * Does a bounded part of one tenant's work, and postpones parts that fail.
+   * @returns `troubled` after trouble of the database that may pass: the part is tried again in a later round
+   */
+  turn(tenantId: string): Promise<'troubled' | undefined>;
 }
 
 /** Time limit of one call; the next one continues, since tidying has other work to do. */
 const LONGEST_MS = 5 * 60_000;
+/** Pause after a round with trouble. */
+const TROUBLE_MS = 1_000;
 
 /**
  * Does the work of tenants round-robin: each yields to all others after a few pieces, so a tenant with
@@ -34,7 +39,7 @@ export class TenantRounds {
   constructor(
     private readonly work: TenantWork,
     private readonly log: Logger,
-    private readonly clock: Pick<Clock, 'monotonicMs'>,
+    private readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>,
   ) {}
 
   /** Does the pending work, after a call in progress. */
@@ -67,10 +72,12 @@ export class TenantRounds {
     for (;;) {
       const tenants = this.#isClosed ? [] : await this.work.tenants();
       if (tenants.length === 0) return;
+      let isTroubled = false;
       for (const tenantId of tenants) {
         if (this.#isClosed || this.clock.monotonicMs() > endMs) return;
-        await this.work.turn(tenantId);
+        if ((await this.work.turn(tenantId)) === 'troubled') isTroubled = true;
       }
+      if (isTroubled) await this.clock.sleep(TROUBLE_MS);
     }
   }
 }

@@ -77,14 +77,14 @@ export class TraceEraser implements Erasures, TenantWork {
   }
 
   /** Continues a deletion that another process began; a failure is left for later. */
-  async turn(tenantId: string): Promise<void> {
+  async turn(tenantId: string): Promise<undefined> {
     const erasure = await claimErasure(this.pool, tenantId);
-    if (!erasure) return;
+    if (!erasure) return undefined;
     // each turn looks again for the remaining rows: another process, or a later deletion, may have been at
     // work meanwhile
     const pieces = this.#pieces(tenantId, erasure.projectId, [erasure]);
     try {
-      for (let piece = 0; piece < PIECES; piece++) if ((await pieces.next()).done) return;
+      for (let piece = 0; piece < PIECES; piece++) if ((await pieces.next()).done) return undefined;
       await releaseErasure(this.pool, tenantId, erasure, 'goes on');
     } catch (error) {
       const problem = errorText(error);
@@ -95,6 +95,7 @@ export class TraceEraser implements Erasures, TenantWork {
       const end = mayPass(error) ? 'conflicted' : 'failed';
       await releaseErasure(this.pool, tenantId, erasure, end);
     }
+    return undefined;
   }
 
   async #record(tenantId: string, erasures: readonly Erasure[], beganBy?: Instant): Promise<void> {

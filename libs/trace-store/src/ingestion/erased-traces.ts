@@ -136,11 +136,13 @@ export async function tenantsWithErasures(db: Queryable): Promise<readonly strin
 /** Takes the oldest one of the tenant that no other process has. */
 export async function claimErasure(db: Queryable, tenantId: string): Promise<Erasure | undefined> {
   const { rows } = await db.query<Omit<ErasedRow, 'began_by'>>(
-    `UPDATE trace_erasures e SET claimed_until = clock_timestamp() + interval '${CLAIM}'
-    FROM (
+    // materialized, so that one alone is claimed
+    `WITH next AS MATERIALIZED (
       SELECT kind, id, project_id FROM trace_erasures WHERE tenant_id = $1 AND ${LEFT}
       ORDER BY erased_at LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) n WHERE e.tenant_id = $1 AND e.kind = n.kind AND e.id = n.id AND e.project_id = n.project_id
+    )
+    UPDATE trace_erasures e SET claimed_until = clock_timestamp() + interval '${CLAIM}'
+    FROM next n WHERE e.tenant_id = $1 AND e.kind = n.kind AND e.id = n.id AND e.project_id = n.project_id
     RETURNING e.kind, e.id, e.project_id`,
     [tenantId],
   );

@@ -78,12 +78,14 @@ export async function tenantsWithDeletions(db: Queryable): Promise<readonly stri
 /** Takes the oldest one of the tenant that no other process has. @returns the project's id */
 export async function claimDeletion(db: Queryable, tenantId: string): Promise<string | undefined> {
   const { rows } = await db.query<{ project_id: string }>(
-    `UPDATE project_deletions d SET claimed_until = clock_timestamp() + interval '${CLAIM}'
-    FROM (
+    // materialized: a sub-query that the planner reads once for each row claims them all
+    `WITH next AS MATERIALIZED (
       SELECT project_id FROM project_deletions
       WHERE tenant_id = $1 AND completed_at IS NULL AND claimed_until < clock_timestamp()
       ORDER BY deleted_at LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) n WHERE d.tenant_id = $1 AND d.project_id = n.project_id RETURNING d.project_id`,
+    )
+    UPDATE project_deletions d SET claimed_until = clock_timestamp() + interval '${CLAIM}'
+    FROM next n WHERE d.tenant_id = $1 AND d.project_id = n.project_id RETURNING d.project_id`,
     [tenantId],
   );
   return rows[0]?.project_id;

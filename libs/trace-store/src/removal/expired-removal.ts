@@ -135,9 +135,10 @@ export class ExpiredRemoval implements TenantWork {
     return tenantsDue(this.pool);
   }
 
-  async turn(tenantId: string): Promise<void> {
+  async turn(tenantId: string): Promise<'troubled' | undefined> {
     const bounds = await claimRetention(this.pool, tenantId);
-    if (!bounds) return;
+    if (!bounds) return undefined;
+    let isTroubled = false;
     let end: TurnEnd = 'failed';
     try {
       end = await this.#removeSome(tenantId, bounds);
@@ -145,11 +146,13 @@ export class ExpiredRemoval implements TenantWork {
     } catch (error) {
       // from the oldest day again
       this.#begun.delete(tenantId);
-      if (mayPass(error)) end = 'goes on';
+      isTroubled = mayPass(error);
+      if (isTroubled) end = 'goes on';
       const problem = errorText(error);
       this.log.error({ tenantId, problem }, 'removing expired runs failed; retrying later');
     }
     await endRetentionTurn(this.pool, tenantId, end);
+    return isTroubled ? 'troubled' : undefined;
   }
 
   async #removeSome(tenantId: string, bounds: RetentionBounds): Promise<TurnEnd> {

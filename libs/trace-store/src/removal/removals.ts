@@ -55,19 +55,22 @@ class ProjectRemoval implements TenantWork {
     return tenantsWithDeletions(this.pool);
   }
 
-  async turn(tenantId: string): Promise<void> {
+  async turn(tenantId: string): Promise<'troubled' | undefined> {
     const projectId = await claimDeletion(this.pool, tenantId);
-    if (projectId === undefined) return;
+    if (projectId === undefined) return undefined;
+    let isTroubled = false;
     let end: ClaimEnd = 'failed';
     try {
       end = await this.#removeSome(tenantId, projectId);
     } catch (error) {
-      if (mayPass(error)) end = 'goes on';
+      isTroubled = mayPass(error);
+      if (isTroubled) end = 'goes on';
       const problem = errorText(error);
       this.log.error({ tenantId, projectId, problem }, 'removing a deleted project failed; retrying later');
     }
     if (end !== 'goes on') this.#reached.delete(projectId);
     await endClaim(this.pool, tenantId, projectId, end);
+    return isTroubled ? 'troubled' : undefined;
   }
 
   async #removeSome(tenantId: string, projectId: string): Promise<ClaimEnd> {
@@ -141,7 +144,7 @@ interface RemovalParts {
   readonly pool: Pool;
   readonly remover: RunRemover;
   readonly log: Logger;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
 }
 
 /** All that removes runs: by name, with their projects, by age. */

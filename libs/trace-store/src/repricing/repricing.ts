@@ -291,9 +291,10 @@ export class Repricing implements TenantWork {
     return tenantsWithApplications(this.pool);
   }
 
-  async turn(tenantId: string): Promise<void> {
+  async turn(tenantId: string): Promise<'troubled' | undefined> {
     const id = await claimApplication(this.pool, tenantId);
-    if (id === undefined) return;
+    if (id === undefined) return undefined;
+    let isTroubled = false;
     // another process may have changed the table
     this.pricing.forget(tenantId);
     let problem: string | undefined;
@@ -301,15 +302,15 @@ export class Repricing implements TenantWork {
       for (let piece = 0; piece < PIECES; piece++)
         if (await inTransaction(this.pool, (db) => this.#piece(db, tenantId, id))) break;
     } catch (error) {
-      if (!mayPass(error)) {
-        problem = 'pricing failed; it is repeated after five minutes';
-        this.log.error(
-          { tenantId, id, problem: errorText(error) },
-          'pricing stored runs again failed; retrying later',
-        );
-      }
+      isTroubled = mayPass(error);
+      if (!isTroubled) problem = 'pricing failed; it is repeated after five minutes';
+      this.log.error(
+        { tenantId, id, problem: errorText(error) },
+        'pricing stored runs again failed; retrying later',
+      );
     }
     await endApplicationTurn(this.pool, tenantId, id, problem);
+    return isTroubled ? 'troubled' : undefined;
   }
 
   /** @returns whether it was the last */

@@ -171,10 +171,12 @@ export async function claimDay(
 ): Promise<{ readonly day: ClaimedDay; readonly claim: string } | undefined> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<UnseenRow & { generation: string; claim: string; seen: string }>({
-      text: `UPDATE lake_days d SET sealing_since = clock_timestamp() FROM (
+      // materialized, so that one alone is claimed
+      text: `WITH next AS MATERIALIZED (
           SELECT tenant_id, project_id, day, tier FROM lake_days WHERE ${IS_WAITING} ORDER BY next_at LIMIT 1
           FOR UPDATE SKIP LOCKED
-        ) n WHERE d.tenant_id = n.tenant_id AND d.project_id = n.project_id AND d.day = n.day AND d.tier = n.tier
+        )
+        UPDATE lake_days d SET sealing_since = clock_timestamp() FROM next n WHERE d.tenant_id = n.tenant_id AND d.project_id = n.project_id AND d.day = n.day AND d.tier = n.tier
         RETURNING d.tenant_id, d.project_id, d.day, d.tier, d.generation, d.sealing_since AS claim,
           pg_current_snapshot() AS seen`,
       types: textTypes,
