@@ -90,7 +90,7 @@ describe("an author's loop", () => {
       intervalMs: 20,
     });
     expect(dev.output).toContain(
-      `package.json names @langchain/core, @langchain/langgraph, @langchain/langgraph-sdk, zod, which are not installed; run: cd ${folder} && npm install`,
+      `package.json names @langchain/core, @langchain/langgraph, zod, which are not installed; run: cd ${folder} && npm install`,
     );
     symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'));
     url = await dev.ready();

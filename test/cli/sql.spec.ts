@@ -95,4 +95,21 @@ describe('agentplane sql', () => {
       expect([code, complaint]).toEqual([1, expect.stringMatching(/Parser Error/)]);
     });
   });
+
+  it('asks a project by an export of its own', async () => {
+    const rest = new Rest(platform.credentials);
+    const start_time = new Date(Date.now() - 60_000).toISOString();
+    const sent = {
+      id: randomUUID(),
+      name: 'recent',
+      run_type: 'chain',
+      session_name: 'of today',
+      inputs: {},
+    };
+    expect((await rest.post('/runs', { ...sent, start_time })).status).toBe(202);
+    const words = ['--project', 'of today', '--last', '2h'];
+    expect(await answer([...words, '-c', 'SELECT name FROM traces'])).toBe('name\nrecent\n');
+    const { code, complaint } = await run(['sql', 'one', ...words, '-c', 'SELECT 1']);
+    expect([code, complaint]).toEqual([2, expect.stringMatching(/takes an EXPORT, or --project/)]);
+  });
 });

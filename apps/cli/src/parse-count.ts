@@ -11,6 +11,12 @@ export function parseTime(text: string): string {
   return formatInstant(instant, 'if-any');
 }
 
+/** Reads a window that ends now. */
+export function parseLast(text: string): string {
+  if (!/^[1-9]\d{0,4}[mhd]$/.test(text)) throw new Error('must be minutes, hours or days: 30m, 24h, 7d');
+  return text;
+}
+
 /** Reads an option that takes one of a few words. */
 export function oneOf<const W extends string>(words: readonly W[]): (text: string) => W {
   return (text) => {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { cellText, visibleText } from '#lib/command-line';
+import { cellText, shellWord, visibleText } from '#lib/command-line';
 import {
   actionsOf,
   actionText,
@@ -63,15 +63,13 @@ export async function chat(name: string | undefined, flags: ChatFlags): Promise<
   } catch (error) {
     if (!(error instanceof NoMessagesError)) throw error;
     const words = [
-      'agentplane chat',
+      `${thisProgram()} chat`,
       agent.words,
-      ...(flags.graph === undefined ? [] : ['--graph', flags.graph]),
+      ...(flags.graph === undefined ? [] : ['--graph', shellWord(flags.graph)]),
+      '--input',
+      shellWord(JSON.stringify(valueOf(error.schema))),
     ];
-    const example = JSON.stringify(valueOf(error.schema));
-    throw new CommandError(
-      'usage',
-      `${error.message}; send it one with ${words.join(' ')} --input '${example}'`,
-    );
+    throw new CommandError('usage', `${error.message}; send it one with ${words.join(' ')}`);
   }
 }
 
@@ -142,11 +140,11 @@ async function talk(
   first: Conversation,
   open: (thread?: string) => Promise<Conversation>,
 ): Promise<number> {
-  const screen = new ChatScreen();
   let conversation = first;
-  process.stderr.write(`${HELP}\n${thisProgram()} chat ${agent.words} --thread ${first.threadId}\n`);
   let asked = await conversation.waitsWith();
   if (asked.length === 0) await conversation.requireMessages();
+  const screen = new ChatScreen();
+  process.stderr.write(`${HELP}\n${thisProgram()} chat ${agent.words} --thread ${first.threadId}\n`);
   for (;;) {
     const saying = asked.length > 0 ? await screen.answerTo(asked) : await screen.readMessage();
     if (saying === undefined) return screen.close();

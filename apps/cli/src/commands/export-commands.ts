@@ -4,7 +4,7 @@ import { LABEL, SECRET_TYPE } from '#lib/resources';
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
 import { NAMESPACE_OPTION } from './object-commands.js';
-import { oneOf, parseCount, parseTime } from '../parse-count.js';
+import { oneOf, parseCount, parseLast, parseTime } from '../parse-count.js';
 import { OUTPUT } from '../output/output-option.js';
 import { DDL_ENGINES } from '../export/ddl-engine.js';
 
@@ -20,11 +20,6 @@ function parseEvery(text: string): number {
   const hours = Number(found?.[1] ?? 0) * (found?.[2] === 'd' ? 24 : 1);
   if (hours < 1 || hours > 168) throw new Error('must be 1h to 168h, or 1d to 7d');
   return hours;
-}
-
-function parseLast(text: string): string {
-  if (!/^[1-9]\d{0,4}[mhd]$/.test(text)) throw new Error('must be minutes, hours or days: 30m, 24h, 7d');
-  return text;
 }
 
 function parseCondition(text: string): string {

@@ -1,6 +1,7 @@
 import {
   type Command,
   command,
+  defaulted,
   optional,
   type OptionSpec,
   parsed,
@@ -10,8 +11,9 @@ import {
 } from '#lib/command-line';
 import { parseDuration } from '#lib/time';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { parseTime } from '../parse-count.js';
+import { parseLast, parseTime } from '../parse-count.js';
 import { OUTPUT } from '../output/output-option.js';
+import { timeoutOption } from '../waiting/timeout-option.js';
 
 const WHICH_OPTIONS = {
   project: optional('--project <project>', 'tracing project, by name or id (default all)', 'project'),
@@ -116,7 +118,7 @@ export const SQL_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'sql',
-      about: 'query exported files in SQL, with DuckDB: the views are runs, traces and feedback',
+      about: 'query exports, or a project, in SQL with DuckDB: the views are runs, traces and feedback',
       arguments: [
         {
           name: 'export',
@@ -126,14 +128,25 @@ export const SQL_COMMANDS: readonly Command[] = [
       ],
       options: {
         command: optional('-c, --command <sql>', 'statement to run (default those of standard input)'),
+        project: optional('--project <project>', 'export this project until now, and ask that', 'project'),
+        last: parsed('--last <window>', 'for --project: window that ends now (default 7d)', parseLast),
+        destination: defaulted(
+          '--destination <name>',
+          'for --project: BulkExportDestination to write to',
+          'local',
+          'destination',
+        ),
+        timeout: timeoutOption('1h'),
         to: optional('--to <file>', 'write the rows to a file: .parquet, .csv or .json'),
         ...TARGET_OPTIONS,
         output: OUTPUT,
       },
       examples: [
         'sql -c "SELECT name, sum(total_cost) FROM traces GROUP BY name"',
+        'sql --project sample-agent --last 30d -c "SELECT count(*) FROM runs"',
         'sql nightly -c "SELECT * FROM runs WHERE status = \'error\'" --to failed.parquet',
       ],
+      exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
       needs: 'rest',
     },
     async ([given], flags) => (await import('../sql/sql-command.js')).askInSql(given, flags),

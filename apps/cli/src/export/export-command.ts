@@ -207,7 +207,7 @@ export async function watchExport(name: string, flags: ExportWatchFlags): Promis
     const { spec } = await client.get(RESOURCES.BulkExport, key);
     if (spec.intervalHours !== undefined) throw new CommandError('failed', scheduleAdvice(name));
     const show = process.stderr.isTTY ? barPrinter(client, namespace) : linePrinter();
-    await waitForExport(client, key, flags.timeout, show);
+    print(await waitForExport(client, key, flags.timeout, show));
   });
 }
 
@@ -284,7 +284,8 @@ function runText(run: BulkExportRun): string {
 export type ShowExport = (found: BulkExport) => void | Promise<void>;
 
 /**
- * Follows an export to its end, and prints what it exported.
+ * Follows an export to its end.
+ * @returns a line with what it exported
  * @throws CommandError `failed` with the reason, `timedOut`, or `notFound` when it was deleted meanwhile
  */
 export async function waitForExport(
@@ -292,17 +293,14 @@ export async function waitForExport(
   key: ObjectKey,
   timeoutMs: number,
   show: ShowExport = linePrinter(),
-): Promise<void> {
+): Promise<string> {
   let last: BulkExport | undefined;
   for await (const found of followObject(client, RESOURCES.BulkExport, key, { timeoutMs })) {
     if (!found) throw new CommandError('notFound', `BulkExport ${key.name} was deleted while it ran`);
     last = found;
     await show(found);
     const status = exportWireStatus(found);
-    if (status === 'COMPLETED') {
-      print(`${key.name} completed: ${amountText(found)}\n`);
-      return;
-    }
+    if (status === 'COMPLETED') return `${key.name} completed: ${amountText(found)}\n`;
     const reported = exportStatusReason(found);
     if (isFinishedExport(status))
       throw new CommandError(

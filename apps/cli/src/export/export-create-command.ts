@@ -166,13 +166,13 @@ export async function createExport(name: string | undefined, flags: ExportCreate
       );
       return;
     }
-    await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
+    print(await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout));
     return;
   });
 }
 
 /** @throws CommandError `failed` when the name is in use */
-async function createNew(
+export async function createNew(
   client: KubeClient,
   wanted: Pick<BulkExport, 'spec'> & { readonly metadata: { name: string; namespace: string } },
 ): Promise<BulkExport> {
@@ -201,12 +201,17 @@ async function noteMissingProject(rest: RestClient, project: string): Promise<vo
     );
 }
 
+/** A project by its name or id. */
+export function projectRef(project: string): BulkExport['spec']['tracingProject'] {
+  return isUuid(project) ? { id: project } : { name: project };
+}
+
 /** Spec to which the API server adds defaults. */
 function specOf(project: string, flags: ExportCreateFlags): BulkExport['spec'] {
   const { files, format, compression, table, pageMib, filter, fields, feedback } = flags;
   return {
     destinationRef: { name: flags.destination },
-    tracingProject: isUuid(project) ? { id: project } : { name: project },
+    tracingProject: projectRef(project),
     ...windowOf(flags),
     ...(files === undefined ? {} : { format: files }),
     ...(format === undefined ? {} : { formatVersion: format }),
@@ -230,7 +235,7 @@ function webhookOf({ webhook, webhookSecret }: ExportCreateFlags): Pick<BulkExpo
 }
 
 /** A name of its own for each export of a project. */
-function nameFor(project: string): string {
+export function nameFor(project: string): string {
   const time = systemClock.now().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').toLowerCase();
   return dnsLabel(`${project}-${time}`);
 }

@@ -70,7 +70,10 @@ export function makeAgent(given: string, isPython: boolean): number {
     const path = join(folder, file);
     if (!existsSync(path)) continue;
     const text = readFileSync(path, 'utf8').replaceAll(PLACEHOLDER, name);
-    writeFileSync(path, text.replaceAll(COMMAND, `${thisProgram()} `));
+    writeFileSync(
+      path,
+      text.replaceAll(COMMAND, () => `${thisProgram()} `),
+    );
   }
   // npm packs no file of that name, so the template has it under another
   renameSync(join(folder, 'gitignore'), join(folder, '.gitignore'));

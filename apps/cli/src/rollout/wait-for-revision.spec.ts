@@ -40,7 +40,7 @@ describe('waitUntilServing', () => {
   it.each(['Ready', 'Asleep', 'Waking'])(
     'takes a deployment that is %s for one that serves',
     async (reason) => {
-      expect(await wait(deployment('Deploying'), deployment(reason))).toEqual(['a: READY (Deploying: why)']);
+      expect(await wait(deployment('Deploying'), deployment(reason))).toEqual(['a: why']);
     },
   );
 

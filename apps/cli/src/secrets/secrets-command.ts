@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { errorText } from '#lib/errors';
-import {
-  type AgentDeployment,
-  isDangerousEnvironment,
-  isReservedEnvironment,
-  RESOURCES,
-} from '#lib/resources';
+import { type AgentDeployment, isReservedEnvironment, RESOURCES } from '#lib/resources';
 import { RestClient, RestError } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
@@ -83,7 +78,7 @@ export async function deployWithSecrets(
   name: string,
   { image, secrets: file, ...flags }: SecretDeployFlags,
 ): Promise<void> {
-  const secrets = readSecrets(file);
+  const secrets = withoutReserved(readSecrets(file));
   const rest = new RestClient(resolveTarget(flags).rest);
   const found = await readDeployment(rest, name).catch((error: unknown) => {
     if (error instanceof CommandError && error.exit === 'notFound') return undefined;
@@ -201,19 +196,17 @@ function pairOf(text: string): Secret {
   return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 
-/** Variables of a file without those that no agent may set, which the `.env` of an agent often has. */
-function readSecrets(file: string): readonly Secret[] {
-  const variables = Object.entries(readVariables(file));
-  const isRefused = (name: string): boolean => isReservedEnvironment(name) || isDangerousEnvironment(name);
-  for (const [name] of variables)
-    if (isRefused(name))
-      process.stderr.write(`${name} is left out: the platform sets it, or it can run code\n`);
-  return variables.flatMap(([name, value = '']) => (isRefused(name) ? [] : [{ name, value }]));
+/** Variables that an agent's `.env` often has for `dev`, and that the platform sets itself, are left out. */
+function withoutReserved(secrets: readonly Secret[]): readonly Secret[] {
+  for (const { name } of secrets)
+    if (isReservedEnvironment(name)) process.stderr.write(`${name} is left out: the platform sets it\n`);
+  return secrets.filter(({ name }) => !isReservedEnvironment(name));
 }
 
-function readVariables(file: string): NodeJS.Dict<string> {
+function readSecrets(file: string): readonly Secret[] {
   try {
-    return parseEnv(readFileSync(file === '-' ? 0 : file, 'utf8'));
+    const variables = parseEnv(readFileSync(file === '-' ? 0 : file, 'utf8'));
+    return Object.entries(variables).map(([name, value = '']) => ({ name, value }));
   } catch (error) {
     throw new CommandError('failed', `reading ${file} failed: ${errorText(error)}`, { cause: error });
   }

@@ -10,15 +10,28 @@ import { pathToFileURL } from 'node:url';
 import { renderTable } from '#lib/command-line';
 import { loadConfig, optionalText } from '#lib/config';
 import type { ObjectStore } from '#lib/object-store';
+import type { BulkExportSpec } from '#lib/resources';
 import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
+import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import { type DestinationAnswer, exportIdOf, scheduleAdvice } from '../export/export-command.js';
+import {
+  type DestinationAnswer,
+  exportIdOf,
+  scheduleAdvice,
+  waitForExport,
+} from '../export/export-command.js';
+import { createNew, nameFor, projectRef } from '../export/export-create-command.js';
 import { openStore } from '../export/export-files-command.js';
 import { type OutputFormat, print, renderItems } from '../output/print-items.js';
 
 export interface SqlFlags extends TargetFlags {
   readonly command: string | undefined;
+  /** Asked by an export of its own, in place of one that was made before. */
+  readonly project: string | undefined;
+  readonly last: string | undefined;
+  readonly destination: string;
+  readonly timeout: number;
   readonly to: string | undefined;
   readonly output: OutputFormat;
 }
@@ -65,17 +78,22 @@ const CACHE_HOME = optionalText(
   'XDG_CACHE_HOME',
   'folder of copies that can be made again; ~/.cache when missing',
 );
+const DEFAULT_WINDOW = '7d';
 const PATH = '/api/v1/bulk-exports';
 const PAGE = 100;
 const FORMATS: Readonly<Record<string, string>> = { '.parquet': 'PARQUET', '.csv': 'CSV', '.json': 'JSON' };
 
 /** `agentplane sql [EXPORT]`: statements over the files of exports, which are fetched once. */
-export async function askInSql(given: string | undefined, flags: SqlFlags): Promise<void> {
+export async function askInSql(name: string | undefined, flags: SqlFlags): Promise<void> {
   const format = flags.to === undefined ? undefined : FORMATS[extname(flags.to)];
   if (flags.to !== undefined && format === undefined)
     throw new CommandError('usage', `--to ${flags.to} is not .parquet, .csv or .json`);
+  const { project } = flags;
+  if (project === undefined ? flags.last !== undefined : name !== undefined)
+    throw new CommandError('usage', 'sql takes an EXPORT, or --project and --last for a new one');
   const { DuckDBInstance } = await loadEngine();
   const target = resolveTarget(flags);
+  const given = project === undefined ? name : await exportProject(target, project, flags);
   const rest = new RestClient(target.rest);
   const exports = alike(
     given === undefined ? await completeExports(rest) : [await oneExport(target, rest, given)],
@@ -83,7 +101,7 @@ export async function askInSql(given: string | undefined, flags: SqlFlags): Prom
   if (exports.length === 0)
     throw new CommandError(
       'notFound',
-      'no export as Parquet is complete: "agentplane export create" makes one',
+      'no export as Parquet is complete: --project asks a tracing project, by an export of its own',
     );
   const files: LocalFile[] = [];
   for (const one of exports) files.push(...(await fetchFiles(target, rest, one)));
@@ -100,6 +118,34 @@ export async function askInSql(given: string | undefined, flags: SqlFlags): Prom
   } catch (error) {
     throw new CommandError('failed', messageOf(error), { cause: error });
   }
+}
+
+/**
+ * Exports what a project has until now; days of the lake are copied into it, others come from Postgres.
+ * @returns the name of the export
+ */
+async function exportProject(
+  target: Target,
+  project: string,
+  { last = DEFAULT_WINDOW, destination, timeout }: SqlFlags,
+): Promise<string> {
+  return await withKube(target, async ({ client, connection: { namespace } }) => {
+    const key = { name: nameFor(project), namespace };
+    const spec: BulkExportSpec = {
+      destinationRef: { name: destination },
+      tracingProject: projectRef(project),
+      last,
+      formatVersion: 'v2_beta',
+      resources: ['runs', 'feedback'],
+      format: 'parquet',
+      compression: 'zstd',
+      cancel: false,
+      suspend: false,
+    };
+    await createNew(client, { metadata: key, spec });
+    process.stderr.write(await waitForExport(client, key, timeout));
+    return key.name;
+  });
 }
 
 /** DuckDB from the packages beside this program, else from the folder that the advice names. */
