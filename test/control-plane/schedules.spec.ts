@@ -13,7 +13,8 @@ describe('the controller’s schedules', () => {
   let projectId: string;
 
   beforeAll(async () => {
-    plane = await start({ isForExports: true });
+    // the workers of this file do the run that they were made for
+    plane = await start({ isForExports: true, controller: { AGENTPLANE_EXPORT_RUNS_OF_WORKER: '1' } });
     projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
   });
   afterAll(() => plane.stop());

@@ -74,6 +74,9 @@ export interface ConversationParts {
 const TRACE_MS = 5_000;
 const LOOK_MS = 250;
 
+/** Time for which the schemas of a graph are waited for. */
+const CHECK_MS = 3_000;
+
 /** One thread of an agent: what is said, streamed answers, and questions that it waits with. */
 export class Conversation {
   /** The check whether the graph takes messages, which is made once. */
@@ -96,14 +99,22 @@ export class Conversation {
   }
 
   async #requireMessages(): Promise<void> {
-    const { client, assistantId } = this.parts;
+    const { client, assistantId, clock } = this.parts;
     const { assistants } = client;
-    const schemas = await assistants.getSchemas(assistantId).catch(() => undefined);
+    // a busy agent gets the message all the same
+    const late = new AbortController();
+    const cancel = clock.after(CHECK_MS, () => late.abort());
+    const schemas = await assistants
+      .getSchemas(assistantId, { signal: late.signal })
+      .catch(() => undefined)
+      .finally(cancel);
     const schema: unknown = schemas?.input_schema;
     if (!isJsonObject(schema) || !isJsonObject(schema['properties'])) return;
     const fields = Object.keys(schema['properties']);
-    if (fields.length === 0 || fields.includes('messages')) return;
-    throw new NoMessagesError((await assistants.get(assistantId)).name, schema, fields);
+    const isOpen = ![undefined, false].includes(schema['additionalProperties'] as undefined);
+    if (isOpen || fields.length === 0 || fields.includes('messages')) return;
+    const found = await assistants.get(assistantId).catch(() => undefined);
+    throw new NoMessagesError(found?.name ?? assistantId, schema, fields);
   }
 
   /** Questions that the thread waits with, and the values that an agent answers with in place of a text. */

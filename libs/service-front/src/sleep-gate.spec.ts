@@ -61,6 +61,9 @@ describe('SleepGate', () => {
     await clock.advance(100);
     expect(passed).toBe(0);
     state.ready = ['former', 'new'];
+    await clock.advance(100);
+    expect(passed).toBe(0);
+    state.ready = ['new'];
     await clock.advance(25);
     await first;
     await pass();

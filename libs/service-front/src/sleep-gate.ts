@@ -92,7 +92,7 @@ function isSuspended({ suspended, wakingSince }: SleepNote): boolean {
 
 interface Look {
   readonly note: SleepNote | undefined;
-  /** True when a pod is ready that was not when this sleep was first seen. */
+  /** True when all ready pods became ready after this sleep was first seen. */
   readonly hasNewPod: boolean;
 }
 
@@ -106,7 +106,7 @@ export class SleepGate {
   readonly #waiting = new Map<string, number>();
   #count = 0;
   #look: Promise<Look> | undefined;
-  /** Pods of before the sleep, some of which may not have ended. */
+  /** Pods that were ready when this sleep was first seen, some of which may not have ended. */
   #former: { readonly since: string; readonly pods: ReadonlySet<string> } | undefined;
   #askedAtMs = -Infinity;
   #asked: string | undefined;
@@ -192,10 +192,9 @@ export class SleepGate {
     if (this.#former?.since !== note.since)
       this.#former = { since: note.since, pods: new Set(this.options.ready()) };
     const { pods } = this.#former;
-    return {
-      note,
-      hasNewPod: note.wakingSince !== undefined && this.options.ready().some((pod) => !pods.has(pod)),
-    };
+    if (note.wakingSince === undefined) return { note, hasNewPod: false };
+    const ready = this.options.ready();
+    return { note, hasNewPod: ready.length > 0 && !ready.some((pod) => pods.has(pod)) };
   }
 }
 

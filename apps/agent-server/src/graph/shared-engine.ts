@@ -27,7 +27,7 @@ export async function loadEngine(): Promise<void> {
   isLoaded = true;
 }
 
-/** Runs a graph of one node: its code is compiled when the first run of an agent comes. */
+/** Runs a graph of one node, so that V8 has compiled the engine before the first run of an agent. */
 async function runOnce(): Promise<void> {
   const { Annotation, END, MemorySaver, START, StateGraph } = await import('@langchain/langgraph');
   const graph = new StateGraph(Annotation.Root({ done: Annotation<boolean> }))

@@ -4,7 +4,7 @@ import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
 import type { Seated } from './seat.js';
 
-/** The first is long: the host that replaces the ended one, and that of accused runs, load first. */
+/** The first pause is long: the host that replaces the ended one, and that of accused runs, load before the spare. */
 const PAUSES = { firstMs: 5_000, longestMs: 300_000 };
 
 /** Free memory, and limit of a heap, from which a second host is affordable; one takes 120 MB and more. */
@@ -16,6 +16,8 @@ function hasMemory(): boolean {
 
 export interface SpareHostParts<P extends Seated> {
   readonly make: () => P;
+  /** True while the machine has memory for one; asked before each start. */
+  readonly hasMemory?: (() => boolean) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -67,7 +69,11 @@ export class SpareHost<P extends Seated> {
   }
 
   #load(): void {
-    if (!hasMemory()) return this.#loadLater();
+    const { log, hasMemory: isAffordable = hasMemory } = this.parts;
+    if (!isAffordable()) {
+      log.warn('no memory for a spare graph host; looking again later');
+      return this.#loadLater();
+    }
     try {
       const process = this.parts.make();
       this.#process = process;
@@ -75,13 +81,16 @@ export class SpareHost<P extends Seated> {
       process.loaded.then(
         () => {
           this.#isLoaded = true;
-          this.parts.log.info({ pid: process.pid }, 'spare graph host ready');
+          log.info({ pid: process.pid }, 'spare graph host ready');
         },
-        () => process.kill(),
+        (error: unknown) => {
+          log.warn({ error: errorText(error) }, 'spare graph host did not load; another follows');
+          process.kill();
+        },
       );
       void process.ended.then(() => this.#ended(process));
     } catch (error) {
-      this.parts.log.warn({ error: errorText(error) }, 'spare graph host cannot be started');
+      log.warn({ error: errorText(error) }, 'spare graph host cannot be started');
       this.#loadLater();
     }
   }

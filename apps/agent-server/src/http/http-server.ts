@@ -88,6 +88,8 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly isQueue?: boolean;
   /** The HTTP app of the agent; undefined when it has none. */
   readonly app?: Front | undefined;
+  /** True when requests are measured for metrics; yes by default. */
+  readonly isObserved?: boolean;
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;
   readonly log: Logger;
@@ -246,7 +248,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     config.disabledBy = disabledBy(names[0] ?? '', parts.disabled ?? new Set());
     if (config.disabledBy === undefined) names.forEach((name) => parts.onRoute?.(name));
   });
-  observeRequests(app);
+  if (parts.isObserved !== false) observeRequests(app);
   guardServer(app);
   app.decorate('authorization', authorization);
   app.decorate('passesHeader', parts.passesHeader ?? (() => false));

@@ -7,12 +7,14 @@ import { access } from './route-access.js';
 import { UnsentOutput } from './unsent-output.js';
 import { Readiness } from '../start/await-database.js';
 
-/** Most agents are asked for this first. */
+/** The request that most agents get first. */
 const RUN = { assistant_id: 'agent', input: {}, stream_mode: ['values'] };
 
+const LONGEST_MS = 1_000;
+
 /**
- * Serves the routes of an agent, none of which does anything, for two requests of this process: their code is compiled
- * when the server of an agent is made.
+ * Serves the routes of an agent, none of which does anything, for two requests of this process, so that V8 has compiled
+ * their code before the claim.
  */
 export async function serveOnce(): Promise<void> {
   const readiness = new Readiness();
@@ -29,6 +31,7 @@ export async function serveOnce(): Promise<void> {
     }),
     info: () => ({}),
     askDatabase: async () => undefined,
+    isObserved: false,
     log: createLogger('agent-server', 'silent'),
   });
   // the server has its own already
@@ -39,12 +42,13 @@ export async function serveOnce(): Promise<void> {
   }
   try {
     const address = await app.listen({ host: '127.0.0.1', port: 0 });
-    await (await fetch(`${address}/ok`)).text();
+    const signal = AbortSignal.timeout(LONGEST_MS);
+    await (await fetch(`${address}/ok`, { signal })).text();
     const headers = { 'content-type': 'application/json' };
-    const run = { method: 'POST', headers, body: JSON.stringify(RUN) };
+    const run = { method: 'POST', headers, body: JSON.stringify(RUN), signal };
     await (await fetch(`${address}/runs/wait`, run)).text();
   } catch {
-    // a proxy of the machine may refuse the requests: no spare fails for that
+    // a proxy of the machine may refuse the requests or be silent: no spare fails for that
   }
   await app.close();
 }

@@ -203,8 +203,8 @@ export class AttemptWorkers {
   }
 
   /**
-   * Deletes the logs of a worker that succeeded and of the attempts before it: they are not needed any more. Those of a
-   * worker of several runs stay until it has ended, since how it ended concerns the others.
+   * Deletes the logs of a worker that succeeded and of the attempts before it: they are not needed any more. The Job of a
+   * worker of several runs is kept until it has ended: the other runs read its outcome.
    * @returns false while its Secret is needed for its leftovers in the bucket
    */
   async clear(run: BulkExportRun, attempt: number): Promise<boolean> {

@@ -114,7 +114,7 @@ export class BulkExportRunReconciler {
     const run = await addFinalizer(this.#deps.client, RESOURCES.BulkExportRun, found, FINALIZER.exportRun);
     const world = await this.#observe(run);
     const decision = await this.#decide(world);
-    // a run that is over is never looked at again, so what it leaves is cleared away before that is said
+    // cleared away before the run is reported as over; what is left then, later passes clear by `clearShared`
     if (decision.kind === 'fail' && !(await this.#shutOut(run))) return after(COMPLETED_LOOK_MS);
     const isCleared = decision.kind !== 'complete' || (await this.#deps.workers.clear(run, attemptOf(world)));
     if (decision.kind === 'start' && decision.attempt === 1) return await this.#begin(world, decision);

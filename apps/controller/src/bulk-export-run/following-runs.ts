@@ -30,7 +30,7 @@ function fitting(first: BulkExportRun, runs: readonly BulkExportRun[]): readonly
   return end < 0 ? runs : runs.slice(0, end);
 }
 
-/** A worker that begins while exports of its workspace wait is held back for so long: each that ends lets one more in. */
+/** A worker that begins while exports of its workspace wait is held back for so long: an export that ends admits the next one, whose run can join. */
 const GATHERED_WITHIN_MS = 1_000;
 
 interface LightRuns {

@@ -14,7 +14,8 @@ import {
 } from '#lib/resources';
 import type { ClusterContext } from '../context/discovery.js';
 import { fromOrphans, performClaim } from '../workload/claim.js';
-import { isNamespaceTerminating, WorkloadStatuses } from '../workload/workload-condition.js';
+import { isNamespaceTerminating } from '../workload/workload-condition.js';
+import { WorkloadStatuses } from '../workload/workload-statuses.js';
 import {
   decideRollout,
   isSameTemplate,
@@ -83,9 +84,9 @@ class Rollouts {
     const { deployment, sets } = await this.#syncRevision(found, observed, decision);
     const news = await this.#perform(deployment, sets, decision);
     const status = summarizeDeployment(deployment, sets, news, clock.now());
-    const calmMs = await this.#statuses.write(deployment, status);
+    const retryAfterMs = await this.#statuses.write(deployment, status);
     if (news?.kind === 'create-failed' || news?.kind === 'name-taken') throw new Error(news.message);
-    if (calmMs !== undefined) return after(calmMs);
+    if (retryAfterMs !== undefined) return after(retryAfterMs);
     const deadlineMs = progressDeadlineMs(deployment, status);
     return deadlineMs === undefined
       ? done()

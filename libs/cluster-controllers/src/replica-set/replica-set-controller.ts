@@ -22,10 +22,10 @@ import {
   isPodAvailable,
   isPodReady,
   podCondition,
-  WorkloadStatuses,
   withCondition,
   withoutCondition,
 } from '../workload/workload-condition.js';
+import { WorkloadStatuses } from '../workload/workload-statuses.js';
 
 /** The order in which surplus pods go, the first first: whatever is lost least. Kubernetes' own order without topology. */
 function byDeletionRank(a: Pod, b: Pod): number {
@@ -211,9 +211,9 @@ class Replicas {
         decision satisfies never;
     }
     const status = summarizeReplicaSet(set, pods, failure, clock.now());
-    const calmMs = await this.#statuses.write(set, status);
+    const retryAfterMs = await this.#statuses.write(set, status);
     if (problem !== undefined) throw problem;
-    if (calmMs !== undefined) return after(calmMs);
+    if (retryAfterMs !== undefined) return after(retryAfterMs);
     return nextAvailability(set, pods, clock.now().getTime());
   }
 

@@ -1,16 +1,6 @@
 import { jsonEquals } from '#lib/json';
 import { type Informer, isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
-import {
-  keyOf,
-  keyText,
-  type KubeObject,
-  type ObjectKey,
-  type Pod,
-  type PodCondition,
-  type ResourceRef,
-  type WorkloadCondition,
-} from '#lib/resources';
-import type { ClusterContext } from '../context/discovery.js';
+import type { KubeObject, Pod, PodCondition, WorkloadCondition } from '#lib/resources';
 
 /** The cache is right after a moment; without it the next pass meets a conflict, no more. */
 const CACHE_MS = 2_000;
@@ -35,57 +25,6 @@ export async function replaceStatus<T extends KubeObject & { readonly status?: o
     if (isNotFound(error)) return object;
     throw error;
   }
-}
-
-/** Pause before a status that counts no other ready pods: another change follows most of them at once. */
-const CALM_MS = 100;
-
-interface WorkloadStatus {
-  readonly readyReplicas?: number | undefined;
-  readonly availableReplicas?: number | undefined;
-  /** The next pass of a Deployment needs it. */
-  readonly collisionCount?: number | undefined;
-}
-
-/** Writes statuses of workloads; several changes in a row that count no other ready pods become one write. */
-export class WorkloadStatuses<T extends KubeObject & { readonly status?: WorkloadStatus }> {
-  /** Times of waiting writes, by workload. */
-  readonly #dueMs = new Map<string, number>();
-
-  constructor(
-    private readonly context: Pick<ClusterContext, 'client' | 'clock' | 'informers'>,
-    private readonly ref: ResourceRef<T>,
-  ) {}
-
-  /** @returns milliseconds after which the caller is to pass again, since the status is not written yet */
-  async write(object: T, status: NonNullable<T['status']>): Promise<number | undefined> {
-    const { client, clock, informers } = this.context;
-    const key = keyText(keyOf(object));
-    const nowMs = clock.monotonicMs();
-    const dueMs = this.#dueMs.get(key) ?? nowMs + CALM_MS;
-    if (nowMs < dueMs && isCalm(object.status, status)) {
-      this.#dueMs.set(key, dueMs);
-      return dueMs - nowMs;
-    }
-    this.forget(object.metadata);
-    await replaceStatus(client, informers.of(this.ref), object, status);
-    return undefined;
-  }
-
-  forget(key: ObjectKey): void {
-    this.#dueMs.delete(keyText(key));
-  }
-}
-
-/** True for a change after which as many pods are ready as before. */
-function isCalm(from: WorkloadStatus | undefined, to: WorkloadStatus): boolean {
-  return (
-    from !== undefined &&
-    !jsonEquals(from, to) &&
-    from.readyReplicas === to.readyReplicas &&
-    from.availableReplicas === to.availableReplicas &&
-    from.collisionCount === to.collisionCount
-  );
 }
 
 /** Nothing can be made any more in a namespace that is being deleted or gone; its objects go with it, so it is no failure. */

@@ -3,7 +3,7 @@ import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { REPLICA_SETS, type ReplicaSet } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, testEmbeddedKube } from '#lib/testing';
-import { WorkloadStatuses } from './workload-condition.js';
+import { WorkloadStatuses } from './workload-statuses.js';
 
 const KEY = { namespace: 'default', name: 'web' };
 
