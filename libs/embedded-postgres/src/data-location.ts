@@ -67,6 +67,8 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
   const place = join(SHARED_FOLDER, randomBytes(8).toString('hex'));
   const shared = join(place, 'postgres');
   withUmask(0o022, () => mkdirSync(place, { recursive: true, mode: 0o755 }));
+  // the node may have made it for itself
+  letThrough(SHARED_FOLDER, user);
   makeFolderFor(user, shared);
   writeFileSync(join(place, OWNER), `${realpathSync(dataFolder)}\n`);
   // last: a note means that the folder exists

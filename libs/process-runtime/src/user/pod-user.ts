@@ -1,5 +1,5 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ProcessUser } from '../pod-fields/pod-fields.js';
 
 /** Numbers of users that belong to no other user of the machine; both ends are included. */
@@ -45,6 +45,8 @@ export class ReservedUsers {
    * @throws Error when the folder cannot be made
    */
   constructor(owner: string, folder: string) {
+    // folders above it are passed through by others, such as the user of Postgres
+    mkdirSync(dirname(folder), { recursive: true, mode: 0o755 });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.#folder = folder;
     this.#owner = owner;
