@@ -10,7 +10,7 @@ import {
   type SpareLaunch,
 } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import { useOnce } from './use-once.js';
+import { useCryptography } from './use-once.js';
 import { endOfChild, type SpareHost, type StartedChild, NODE_PROGRAM } from '../hosting/child.js';
 
 /** Descriptor of the channel that closes when the node dies. */
@@ -30,7 +30,7 @@ export async function becomeAgentServer(
   const host = new WaitingHost();
   await becomeLaunched({
     warm: async () => {
-      await Promise.all([load(), useOnce(), host.ready]);
+      await Promise.all([load(), useCryptography(), host.ready]);
     },
     before: (launch) => host.launch(launch),
   });

@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 
 const ALGORITHM = 'PBKDF2';
 
-/**
- * Uses parts of Node that it loads at their first use: its HTTP client and server, and the cryptography by which a
- * connection to Postgres begins. A spare has them behind it then.
- */
+/** Uses parts of Node that it loads at their first use, so that a spare need not load them after its claim. */
 export async function useOnce(): Promise<void> {
+  await Promise.all([useHttp(), useCryptography()]);
+}
+
+async function useHttp(): Promise<void> {
   const server = createServer((_request, response) => response.end());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
@@ -19,6 +20,10 @@ export async function useOnce(): Promise<void> {
   );
   server.close();
   server.closeAllConnections();
+}
+
+/** Uses what a connection to Postgres begins with. */
+export async function useCryptography(): Promise<void> {
   const { subtle } = globalThis.crypto;
   const bytes = new Uint8Array(16);
   const password = await subtle.importKey('raw', bytes, ALGORITHM, false, ['deriveBits']);

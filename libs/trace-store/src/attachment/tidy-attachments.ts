@@ -47,11 +47,13 @@ async function place(client: Connection): Promise<void> {
 
 async function dropSome(client: Connection): Promise<number> {
   const { rows } = await client.query<Overdue>(
-    `DELETE FROM attachments a USING (
+    // materialized, so that the limit holds for all of it
+    `WITH overdue AS MATERIALIZED (
       SELECT tenant_id, run_id, name FROM attachments
       WHERE start_time IS NULL AND created_at < clock_timestamp() - ${WAITS}
       LIMIT ${AT_ONCE} FOR UPDATE SKIP LOCKED
-    ) o WHERE a.tenant_id = o.tenant_id AND a.run_id = o.run_id AND a.name = o.name
+    )
+    DELETE FROM attachments a USING overdue o WHERE a.tenant_id = o.tenant_id AND a.run_id = o.run_id AND a.name = o.name
     RETURNING a.tenant_id, a.run_id, a.name, a.project_id, a.object_id`,
   );
   const bySender = Map.groupBy(rows, (row) => `${row.tenant_id} ${row.project_id ?? ''}`);

@@ -91,10 +91,12 @@ interface OverdueFeedback {
  */
 export async function dropOverdueFeedback(db: Queryable): Promise<readonly OverdueFeedback[]> {
   const { rows } = await db.query<{ tenant_id: string; run_id: string; named_project_id: string | null }>(
-    `DELETE FROM feedback f USING (
+    // materialized: the limit of a sub-query holds for each time that the planner reads it
+    `WITH overdue AS MATERIALIZED (
       SELECT tenant_id, id FROM feedback WHERE waits_since < now() - interval '${LONGEST_FEEDBACK_WAIT}'
       LIMIT ${AT_ONCE} FOR UPDATE SKIP LOCKED
-    ) o WHERE f.tenant_id = o.tenant_id AND f.id = o.id
+    )
+    DELETE FROM feedback f USING overdue o WHERE f.tenant_id = o.tenant_id AND f.id = o.id
     RETURNING f.tenant_id, f.run_id, f.named_project_id`,
   );
   return rows.map((row) => ({

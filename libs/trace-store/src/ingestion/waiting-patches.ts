@@ -134,9 +134,12 @@ export async function dropOverdue(db: Queryable): Promise<readonly OverduePatch[
     project_id: string | null;
     run: string;
   }>(
-    `DELETE FROM run_patches_waiting WHERE seq IN (
+    // materialized, so that the limit holds for all of it
+    `WITH overdue AS MATERIALIZED (
       SELECT seq FROM run_patches_waiting WHERE received_at < now() - $1::interval
-      ORDER BY received_at LIMIT ${DROPPED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+      ORDER BY received_at LIMIT ${DROPPED_AT_ONCE} FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM run_patches_waiting WHERE seq IN (SELECT seq FROM overdue)
     RETURNING tenant_id, run_id, project_id, left(run, ${NAMED_WITHIN_CHARS}) AS run`,
     [LONGEST_WAIT],
   );
