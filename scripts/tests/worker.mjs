@@ -24,6 +24,8 @@ process.on('message', async ({ path, config, globalConfig }) => {
 });
 process.once('disconnect', async () => {
   await stopSharedServers().catch((error) => console.error(error));
+  // a compilation that waits for a collection would keep the process from its end
+  globalThis.gc?.();
   process.exit();
 });
 

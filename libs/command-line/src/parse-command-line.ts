@@ -1,5 +1,5 @@
 import { Command as Parser, InvalidArgumentError, Option } from 'commander';
-import { EXIT } from '#lib/lifecycle';
+import { endProcess, EXIT } from '#lib/lifecycle';
 import { type ArgumentSpec, type Command, exitLines, STAYS } from './command.js';
 import type { OptionSpec } from './option.js';
 
@@ -33,7 +33,7 @@ function parserOf(program: ProgramSpec): Parser {
     .enablePositionalOptions()
     .showHelpAfterError('(agentplane --help lists the commands)')
     // before the commands are made: they take it over
-    .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
+    .exitOverride((error) => endProcess(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
     .addHelpText('after', `\nExit codes:\n${exitLines().join('\n')}`);
   for (const command of program.commands) addCommand(parser, program, command);
   const last = program.commands.at(-1);
@@ -75,7 +75,7 @@ function addCommand(root: Parser, program: ProgramSpec, command: Command): void 
         { ...fallbacksOf(command), ...parser.opts() },
       )
       .catch((error: unknown) => program.report(error));
-    if (ended !== STAYS) process.exit(typeof ended === 'number' ? ended : EXIT.ok);
+    if (ended !== STAYS) endProcess(typeof ended === 'number' ? ended : EXIT.ok);
   });
 }
 

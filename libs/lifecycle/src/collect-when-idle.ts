@@ -73,22 +73,29 @@ export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ow
 
 /** This process. */
 export function ownProcess(): OwnProcess {
-  let made: NodeJS.GCFunction | undefined;
-  const collector = (): NodeJS.GCFunction => {
-    if (!made) {
-      // Node offers it to those alone who start it with this flag
-      setFlagsFromString('--expose-gc');
-      made = runInNewContext('gc') as NodeJS.GCFunction;
-    }
-    return made;
-  };
   return {
     cpuMs: () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1000;
     },
     heapBytes: () => getHeapStatistics().used_heap_size,
-    collect: () => collector()(),
+    collect: collectGarbage,
     collectAll: () => collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
   };
+}
+
+let made: NodeJS.GCFunction | undefined;
+
+function collector(): NodeJS.GCFunction {
+  if (!made) {
+    // Node offers it to those alone who start it with this flag
+    setFlagsFromString('--expose-gc');
+    made = runInNewContext('gc') as NodeJS.GCFunction;
+  }
+  return made;
+}
+
+/** A full collection in this process. */
+export function collectGarbage(): void {
+  collector()();
 }

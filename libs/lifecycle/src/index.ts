@@ -1,6 +1,7 @@
 export { readAgentReport, type AgentReport } from './agent-report.js';
 export { boundHeapGrowth } from './bound-heap-growth.js';
 export { collectWhenIdle } from './collect-when-idle.js';
+export { endProcess } from './end-process.js';
 export {
   EXIT,
   runProgram,

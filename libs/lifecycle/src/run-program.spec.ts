@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { repositoryBuild } from './testdata/repository-build.js';
-import { temporaryFolder } from '#lib/testing';
+import { patient, temporaryFolder } from '#lib/testing';
 
 /** Runs a program made of `runProgram` in a process of its own; what it said and how it ended. */
 function run(
@@ -44,5 +45,44 @@ describe('runProgram', () => {
       () => undefined,
     );
     expect([said.trim(), code]).toEqual(['stopped', 1]);
+  });
+});
+
+/**
+ * A program that ends while V8 compiles its functions beside it, for which there is next to no room in its heap: it has
+ * kept a few MB, which differ with the rounds.
+ */
+const FULL_PROGRAM = `
+  const { endProcess } = await import(process.env.MODULE);
+  setFlagsFromString('--no-incremental-marking');
+  const bodies = Array.from({ length: 500 }, (_, n) =>
+    'let s = ' + n + '; for (let i = 0; i < 3; i++) { s += a * i + ' + n + '; if (s > 1e9) s -= 1; } return [s, a, { s }];');
+  const functions = bodies.map((body) => new Function('a', body));
+  const kept = [];
+  for (let round = 0; round < Number(process.env.ROUNDS); round++) for (const one of functions) kept.push(one(round));
+  endProcess(7);`;
+
+/** @returns how the program ended: with its exit code */
+async function endOf(rounds: number): Promise<unknown> {
+  const env = { MODULE: repositoryBuild('lifecycle'), ROUNDS: String(rounds) };
+  const program = `import { setFlagsFromString } from 'node:v8';${FULL_PROGRAM}`;
+  const ended = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
+    env,
+    timeout: patient(10_000),
+    killSignal: 'SIGKILL',
+  });
+  return await ended.then(
+    () => 0,
+    ({ code, signal }: { readonly code?: number; readonly signal?: string }) => code ?? signal,
+  );
+}
+
+describe('endProcess', () => {
+  const ROUNDS = Array.from({ length: 13 }, (_, n) => 200 + 10 * n);
+
+  it('ends a program whose compilations wait for a collection', async () => {
+    const ends = [];
+    for (const rounds of ROUNDS) ends.push(await endOf(rounds));
+    expect(ends).toEqual(ROUNDS.map(() => 7));
   });
 });

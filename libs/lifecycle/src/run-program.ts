@@ -3,6 +3,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { keepProcessAlive, systemClock } from '#lib/time';
 import { collectWhenIdle } from './collect-when-idle.js';
+import { endProcess } from './end-process.js';
 
 /** Something that was started and can be stopped. */
 export interface Stoppable {
@@ -79,9 +80,9 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
     abort.abort(new Error(`the program is stopping: ${why}`));
     systemClock.after(stopTimeoutMs, () => {
       log.error({ stopTimeoutMs }, 'stopping timed out');
-      process.exit(exitCode === EXIT.ok ? EXIT.failed : exitCode);
+      endProcess(exitCode === EXIT.ok ? EXIT.failed : exitCode);
     });
-    void stopAll().then(() => process.exit(exitCode));
+    void stopAll().then(() => endProcess(exitCode));
   }
 
   process.on('SIGINT', () => stop(askedExitCode, 'interrupted'));

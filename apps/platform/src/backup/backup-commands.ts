@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type BACKUP, type BACKUP_VERIFY, type FlagsOf, type RESTORE, visibleText } from '#lib/command-line';
 import { dataPaths } from '#lib/data-folder';
-import { EXIT } from '#lib/lifecycle';
+import { endProcess, EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { kindOfPart, onlyOf } from './content/platform-items.js';
@@ -52,7 +52,7 @@ function begin(onInterrupt: string): TerminalWatch {
   process.umask(0o077);
   process.once('SIGINT', () => {
     process.stderr.write(`\nInterrupted. ${onInterrupt}\n`);
-    process.exit(EXIT.interrupted);
+    endProcess(EXIT.interrupted);
   });
   return new TerminalWatch(process.stderr, systemClock);
 }

@@ -8,7 +8,7 @@ import {
   type TlsAddress,
 } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
-import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
+import { endProcess, EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { SHARED_USER_MESSAGE } from '#lib/resources';
 import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -161,7 +161,7 @@ function orExit<T>(code: number, attempt: () => T): T {
     return attempt();
   } catch (error) {
     process.stderr.write(`${errorText(error)}\n`);
-    process.exit(code);
+    endProcess(code);
   }
 }
 
