@@ -242,7 +242,7 @@ export const CONFIG = {
   ),
   spareGraphHosts: integer(
     'AGENTPLANE_SPARE_GRAPH_HOSTS',
-    'Processes that have loaded the graphs and wait for the end of one that runs them; kept from the first such end on, while 1 GiB of memory is free.',
+    'Processes that have loaded the graphs and wait for one that runs them to end or to hang; kept from the first such case on, while 1 GiB of memory is free.',
     { fallback: 1, min: 0, max: 1 },
   ),
 };

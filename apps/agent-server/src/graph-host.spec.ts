@@ -69,6 +69,16 @@ describe('a node that computes for seconds', () => {
     expect((await client.runs.get(thread_id, run_id)).status).toBe('running');
   });
 
+  itLong('leaves its place to a host that has loaded, where other runs end', async () => {
+    await waitFor(() => server.log.some(({ msg }) => msg.includes('one that has loaded takes its place')), {
+      what: 'the other host',
+    });
+    const other = await client.threads.create();
+    const answer = await client.runs.wait(other.thread_id, 'slow', { input: { waitMs: 10 } });
+    expect(answer).toMatchObject({ steps: ['first', 'second', 'third'] });
+    expect((await client.runs.get(thread_id, run_id)).status).toBe('running');
+  });
+
   it('shows its run, node and line when it computes for longer, and ends when its run is cancelled', async () => {
     const isHang = (line: { msg: string }): boolean =>
       line.msg === 'graph host hangs' && JSON.stringify(line).includes(run_id);

@@ -35,6 +35,11 @@ describe('GraphHosts', () => {
 
   const started = (): string[] => readFileSync(join(folder, 'starts'), 'utf8').trimEnd().split('\n');
   const starts = (): number => started().length;
+  const kill = (nth: number, signal: NodeJS.Signals): unknown => process.kill(Number(started()[nth]), signal);
+  const perform = (runId: string): Promise<Outcome> => {
+    const input = new RunInput('{"metadata":{},"kwargs":{}}');
+    return hosts.execution({ runId, attempt: 1, input } as ClaimedRun, sink, async () => undefined).perform();
+  };
 
   /**
    * Begins hosts that load nothing, answer nothing, and report their threads.
@@ -86,12 +91,6 @@ describe('GraphHosts', () => {
 
   it('replaces a host of accused runs whose threads are lost, and charges none of them', async () => {
     await begin({ most: 64, waiting: 1, givenUp: 64 }, 2);
-    const perform = (runId: string): Promise<Outcome> => {
-      const input = new RunInput('{"metadata":{},"kwargs":{}}');
-      return hosts
-        .execution({ runId, attempt: 1, input } as ClaimedRun, sink, async () => undefined)
-        .perform();
-    };
     const settled = async <T>(all: Promise<T>): Promise<T> => {
       let isOver = false;
       void all.finally(() => (isOver = true));
@@ -103,7 +102,7 @@ describe('GraphHosts', () => {
     };
     const uncharged = expect.objectContaining({ kind: 'crashed', isCharged: false });
     const together = ['a', 'b', 'c', 'd'].map(perform);
-    process.kill(Number(started()[0]), 'SIGKILL');
+    kill(0, 'SIGKILL');
     expect(await Promise.all(together)).toEqual([uncharged, uncharged, uncharged, uncharged]);
 
     const [first, second] = [['a', 'b'].map(perform), ['c', 'd'].map(perform)];
@@ -117,9 +116,8 @@ describe('GraphHosts', () => {
 
   it('puts a host that has loaded in the place of one that ends, once one has ended', async () => {
     await begin({ most: 64, waiting: 0, givenUp: 0 });
-    const kill = (nth: number): unknown => process.kill(Number(started()[nth]), 'SIGKILL');
     const isServed = (): boolean => Number.isFinite(hosts.lagMs);
-    kill(0);
+    kill(0, 'SIGKILL');
     await waitFor(() => !isServed());
     await clock.advance(200);
     await waitFor(isServed);
@@ -128,9 +126,29 @@ describe('GraphHosts', () => {
     await waitFor(() => starts() === 3);
     await waitFor(() => logged.includes('spare graph host ready'));
     logged = [];
-    kill(1);
+    kill(1, 'SIGKILL');
     await waitFor(() => hosts.note === undefined && isServed() && logged.at(-1) === 'graph host ready');
     expect(starts()).toBe(3);
+  });
+
+  it('puts a host that has loaded in the place of one that hangs, whose runs stay in it', async () => {
+    await begin({ most: 64, waiting: 0, givenUp: 0 }, 1);
+    const stuck = perform('a');
+    kill(0, 'SIGSTOP');
+    await clock.advance(6_000);
+    expect(hosts.note).toContain('has not answered for 6 s');
+    await waitFor(async () => {
+      await clock.advance(1_000);
+      return logged.includes('spare graph host ready');
+    });
+    await clock.advance(1_000);
+    await waitFor(() => logged.at(-1) === 'graph host ready');
+    expect(await perform('b')).toMatchObject({ kind: 'ended' });
+    expect(hosts.note).toContain('one of its 1 runs executes without a pause');
+    kill(0, 'SIGKILL');
+    expect(await stuck).toMatchObject({ kind: 'crashed' });
+    expect(hosts.note).toBeUndefined();
+    expect(starts()).toBe(2);
   });
 
   it('gives a question up that a host does not answer within a minute', async () => {

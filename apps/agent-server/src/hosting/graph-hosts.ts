@@ -187,6 +187,8 @@ export class GraphHosts implements DescribedGraphs {
   readonly #seats: readonly Seat<GraphProcess>[];
   readonly #spare: SpareHost<GraphProcess>;
   readonly #quarantine: Quarantine;
+  /** Hosts that hung, whose place the spare has: they end after their runs. */
+  readonly #left = new Set<GraphProcess>();
   readonly #capacity: RunCapacity;
   /** Called when there are more places than before. */
   onRoom: (() => void) | undefined;
@@ -305,7 +307,7 @@ export class GraphHosts implements DescribedGraphs {
    * All hosts, including those of accused runs: the server watches them alike, and gives them no other runs.
    */
   get #all(): GraphProcess[] {
-    return [...this.#seats, this.#quarantine].flatMap(({ ready }) => ready ?? []);
+    return [...this.#seats, this.#quarantine].flatMap(({ ready }) => ready ?? []).concat(...this.#left);
   }
 
   get #hung(): GraphProcess[] {
@@ -361,7 +363,8 @@ export class GraphHosts implements DescribedGraphs {
   async stop(): Promise<void> {
     this.#cancelLook?.();
     this.#endReading();
-    await Promise.all([this.#spare, ...this.#seats].map((one) => one.stop()));
+    const left = [...this.#left].map((host) => host.leave());
+    await Promise.all([this.#spare, ...this.#seats].map((one) => one.stop()).concat(left));
   }
 
   /** The host that answers and has the fewest runs. */
@@ -406,7 +409,29 @@ export class GraphHosts implements DescribedGraphs {
     return end.runs.length === 1;
   }
 
-  /** Names hosts that hang, once each time, and replaces those whose threads are lost. */
+  /**
+   * Gives the place of a host that hangs to the spare, so that its runs alone wait for it. One at a time: each keeps a
+   * core at work.
+   */
+  #replaceHung(hung: readonly GraphProcess[]): void {
+    for (const host of this.#left) if (host.runCount === 0 && this.#left.delete(host)) void host.leave();
+    const seat = this.#seats.find(({ ready }) => ready && hung.includes(ready));
+    if (!seat || !this.parts.hasSpare || this.#left.size > 0) return;
+    this.#spare.keep();
+    const spare = this.#spare.take();
+    if (!spare) return;
+    const host = seat.replace(spare);
+    this.#left.add(host);
+    void host.ended.then(() => {
+      if (this.#left.delete(host)) this.#hostEnded();
+    });
+    this.parts.log.warn(
+      { pid: host.pid, spare: spare.pid },
+      'graph host hangs; one that has loaded takes its place',
+    );
+  }
+
+  /** Names hosts that hang, once each time, and replaces them and those whose threads are lost. */
   #look(): void {
     const { clock, log } = this.parts;
     for (const host of this.#all) {
@@ -427,6 +452,7 @@ export class GraphHosts implements DescribedGraphs {
       log.warn({ silentMs: Math.round(host.silentMs), runs }, 'graph host has not answered for 5 s');
     }
     this.#reported = hung;
+    this.#replaceHung(hung);
     this.#cancelLook = clock.after(LOOK_MS, () => this.#look());
   }
 }

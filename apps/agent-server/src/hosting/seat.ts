@@ -96,6 +96,15 @@ export class Seat<P extends Seated> {
     await this.#process.leave();
   }
 
+  /** Puts a process that has loaded in the place of the current one. @returns that one, which lives on */
+  replace(process: P): P {
+    const former = this.#process;
+    this.#isReady = false;
+    this.#ready = Promise.withResolvers();
+    this.#process = this.#seat(process);
+    return former;
+  }
+
   #seat(process = this.parts.make()): P {
     const { clock, log, name, onReady } = this.parts;
     const startedMs = clock.monotonicMs();
@@ -116,7 +125,9 @@ export class Seat<P extends Seated> {
         process.kill();
       },
     );
-    void process.ended.then((end) => this.#ended(process, end, startedMs));
+    void process.ended.then((end) => {
+      if (this.#process === process) this.#ended(process, end, startedMs);
+    });
     return process;
   }
 
