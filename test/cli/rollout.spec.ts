@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from '#lib/testing';
 import { sharedPlatform, takeOverAfter } from '../support/shared-platform.js';
@@ -139,6 +139,46 @@ describe('agentplane with a deployment', () => {
       /^with-keys: added: OTHER\. Its secrets are now: MODEL_KEY, OTHER\nwith-keys serves at http:/,
     );
     expect(await run('revisions', 'with-keys', '-o', 'name')).toMatch(/^\S+\n\S+\n$/);
+  });
+
+  it('acts in the workspace of its key, and refuses a kubeconfig or a namespace of another one', async () => {
+    const { credentials, dataFolder, namespace } = platform;
+    const [variables, keyFile, kubeconfig] = ['keys.env', 'far.key', 'far.yaml'].map((name) =>
+      join(dataFolder, name),
+    ) as [string, string, string];
+    writeFileSync(variables, 'MODEL_KEY=one\n');
+    writeFileSync(keyFile, credentials.apiKey);
+    writeFileSync(
+      kubeconfig,
+      readFileSync(credentials.kubeconfig, 'utf8').replaceAll(`namespace: ${namespace}`, ''),
+    );
+    const environment = { XDG_CONFIG_HOME: join(dataFolder, 'far') };
+    const act = (...words: string[]): Promise<Ending> => agentplane(words, { environment });
+    const reached = ['--address', credentials.restUrl, '--key-file', keyFile, '--kubeconfig', kubeconfig];
+    expect(await act('contexts', 'add', 'far', ...reached)).toMatchObject({ code: 0 });
+    const refusal = async (...words: string[]): Promise<string> => {
+      const { code, complaint } = await act(...words, '--context', 'far');
+      return `${code} ${complaint}`;
+    };
+    const deploy = ['deploy', 'far', '--image', 'missing', '--no-wait'];
+    for (const words of [
+      deploy,
+      [...deploy, '--secrets', variables],
+      ['export', 'files', 'none'],
+      ['sql', '--project', 'none', '-c', 'SELECT 1'],
+    ])
+      expect(await refusal(...words)).toMatch(
+        new RegExp(
+          `^2 .*context far belongs to .*${namespace}.* names namespace default; .*--namespace ${namespace}`,
+        ),
+      );
+    expect(await refusal(...deploy, '--secrets', variables, '-n', 'default')).toMatch(
+      /^2 .* not to namespace default/,
+    );
+    expect(await run('get', 'adep', '-A', '-o', 'name')).not.toContain('/far');
+    expect(await refusal(...deploy, '--secrets', variables, '-n', namespace)).toBe('0 ');
+    expect(await refusal(...deploy, '-n', namespace)).toBe('0 ');
+    expect(await run('get', 'adep', 'far', '-o', 'name')).toContain('/far');
   });
 
   it('suspends and resumes', async () => {

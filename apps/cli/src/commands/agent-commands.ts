@@ -1,6 +1,5 @@
 import { type Command, command, optional, parsed, toggle } from '#lib/command-line';
 import { TARGET_OPTIONS } from '../context/target.js';
-import { NAMESPACE_OPTION } from './object-commands.js';
 import { timeoutOption } from '../waiting/timeout-option.js';
 import { OUTPUT } from '../output/output-option.js';
 import { parseCount } from '../parse-count.js';
@@ -29,7 +28,11 @@ export const DEPLOY_COMMAND: Command = command(
       ),
       wait: toggle('--no-wait', 'do not wait until it serves'),
       timeout: timeoutOption('5m'),
-      namespace: NAMESPACE_OPTION,
+      namespace: optional(
+        '-n, --namespace <name>',
+        'namespace (default that of the API key; of a manifest, that of the kubeconfig)',
+        'namespace',
+      ),
       ...TARGET_OPTIONS,
     },
     examples: [

@@ -14,11 +14,12 @@ import {
 import { type Clock, systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
+import { ownNamespace } from '../context/own-namespace.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { applyObject, readManifest } from '../objects/change-command.js';
 import { qualifiedName } from '../objects/find-object.js';
 import { print } from '../output/print-items.js';
-import { deployWithSecrets, imageSource } from '../secrets/secrets-command.js';
+import { deployWithSecrets } from '../secrets/secrets-command.js';
 import { followObject, progressLines } from '../waiting/follow-object.js';
 
 export interface DeployFlags extends TargetFlags {
@@ -37,7 +38,10 @@ interface Written extends Wanted {
   readonly verb: string;
 }
 
-/** `agentplane deploy NAME` or `agentplane deploy -f FILE`. */
+/**
+ * `agentplane deploy NAME`, which acts in the workspace of the API key unless -n names another, or
+ * `agentplane deploy -f FILE`, which acts as `apply` does.
+ */
 export async function deploy(name: string | undefined, flags: DeployFlags): Promise<void> {
   const { image, file, secrets } = flags;
   if (name === undefined && file === undefined)
@@ -50,20 +54,22 @@ export async function deploy(name: string | undefined, flags: DeployFlags): Prom
       'usage',
       'deploy takes a NAME (with --image) or a manifest with -f FILE, not both',
     );
-  if (secrets !== undefined) {
-    if (name === undefined || flags.namespace !== undefined)
-      throw new CommandError(
-        'usage',
-        'deploy --secrets takes a NAME, in the workspace of the key; a manifest names a Secret in spec.secretsRef',
-      );
-    return deployWithSecrets(name, { ...flags, secrets });
+  if (secrets !== undefined && name === undefined)
+    throw new CommandError(
+      'usage',
+      'deploy --secrets takes a NAME; a manifest names a Secret in spec.secretsRef',
+    );
+  const target = resolveTarget(flags);
+  if (secrets !== undefined && name !== undefined) {
+    await ownNamespace(target, flags.namespace);
+    return deployWithSecrets(name, { ...flags, secrets, source: imageSource(image ?? name) });
   }
-  await withKube(resolveTarget(flags), async ({ client, connection }) => {
-    const namespace = flags.namespace ?? connection.namespace;
+  await withKube(target, async ({ client, connection }) => {
+    const { namespace } = flags;
     const written =
-      file === undefined
-        ? [await deployImage(client, { namespace, name: name ?? '' }, image)]
-        : await deployManifest(client, file, namespace);
+      name !== undefined
+        ? [await deployImage(client, { namespace: namespace ?? (await ownNamespace(target)), name }, image)]
+        : await deployManifest(client, file ?? '', namespace ?? connection.namespace);
     for (const { key, verb } of written)
       print(`${qualifiedName(RESOURCES.AgentDeployment, key.name)} ${verb}\n`);
     if (!flags.wait) return;
@@ -99,6 +105,11 @@ async function deployImage(client: KubeClient, key: ObjectKey, image: string | u
     generation: changed.metadata.generation ?? 1,
     revisionRequestId: revisionRequest.id,
   };
+}
+
+/** The source of an image: a name without a slash is one of the platform's own store, anything else one that a cluster pulls. */
+function imageSource(image: string): AgentDeployment['spec']['source'] {
+  return image.includes('/') ? 'external_image' : 'internal_image';
 }
 
 /** Applies every object of the file, in its order; answers its deployments. */

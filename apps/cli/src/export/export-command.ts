@@ -20,6 +20,7 @@ import { bar, renderTable, visibleText } from '#lib/command-line';
 import type { KubeClient } from '#lib/kube';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
+import { ownNamespace } from '../context/own-namespace.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import { findKind, findObject, qualifiedName } from '../objects/find-object.js';
 import { print } from '../output/print-items.js';
@@ -132,7 +133,8 @@ export async function exportIdOf(target: Target, given: string): Promise<string>
       'usage',
       `export ${given} is named, and ${target.title} has no kubeconfig to look the name up with: give its id`,
     );
-  return await withKube(target, async ({ client, connection: { namespace } }) => {
+  const namespace = await ownNamespace(target);
+  return await withKube(target, async ({ client }) => {
     const found = await client.find(RESOURCES.BulkExport, { namespace, name: given });
     const id = found && idOf(found);
     if (id !== undefined) return id;

@@ -70,13 +70,15 @@ function withValues(given: readonly Secret[]): (present: readonly Secret[]) => r
 
 export interface SecretDeployFlags extends WaitFlags {
   readonly image: string | undefined;
+  /** Source of a deployment that does not exist yet. */
+  readonly source: AgentDeployment['spec']['source'];
   readonly secrets: string;
 }
 
 /** `agentplane deploy NAME --secrets FILE`: image and secrets in one revision; secrets that the file does not have stay. */
 export async function deployWithSecrets(
   name: string,
-  { image, secrets: file, ...flags }: SecretDeployFlags,
+  { image, source, secrets: file, ...flags }: SecretDeployFlags,
 ): Promise<void> {
   const secrets = withoutReserved(readSecrets(file));
   const rest = new RestClient(resolveTarget(flags).rest);
@@ -85,22 +87,16 @@ export async function deployWithSecrets(
     throw error;
   });
   if (found) return change(name, flags, withValues(secrets), image);
-  const uri = image ?? name;
   const made = await rest.request<Deployment>('POST', '/v2/deployments', {
     name,
-    source: imageSource(uri),
+    source,
     source_config: {},
-    source_revision_config: { image_uri: uri },
+    source_revision_config: { image_uri: image ?? name },
     secrets,
   });
   print(`${qualifiedName(RESOURCES.AgentDeployment, name)} created\n`);
   print(`${name}: ${changeText([], secrets)}\n`);
   await untilServing(rest, made, made.latest_revision_id, flags);
-}
-
-/** The source of an image: a name without a slash is one of the platform's own store, anything else one that a cluster pulls. */
-export function imageSource(image: string): AgentDeployment['spec']['source'] {
-  return image.includes('/') ? 'external_image' : 'internal_image';
 }
 
 /** `agentplane secrets unset NAME A …`. @throws CommandError `notFound` for one that is not set */

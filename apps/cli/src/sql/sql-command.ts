@@ -14,6 +14,7 @@ import type { BulkExportSpec } from '#lib/resources';
 import { RestClient } from '#lib/rest-client';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
+import { ownNamespace } from '../context/own-namespace.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import {
   type DestinationAnswer,
@@ -129,8 +130,8 @@ async function exportProject(
   project: string,
   { last = DEFAULT_WINDOW, destination, timeout }: SqlFlags,
 ): Promise<string> {
-  return await withKube(target, async ({ client, connection: { namespace } }) => {
-    const key = { name: nameFor(project), namespace };
+  const key = { name: nameFor(project), namespace: await ownNamespace(target) };
+  return await withKube(target, async ({ client }) => {
     const spec: BulkExportSpec = {
       destinationRef: { name: destination },
       tracingProject: projectRef(project),

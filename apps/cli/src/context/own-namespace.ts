@@ -1,0 +1,30 @@
+import { loadKubeConnection } from '#lib/kube';
+import { readWorkspace, RestClient } from '#lib/rest-client';
+import { CommandError } from '../command-error.js';
+import type { Target } from './target.js';
+
+/**
+ * The namespace of the workspace that a target's API key belongs to. A target has two credentials, and a command that uses
+ * the key, or names a thing by its name alone, must not act in another workspace than the one that its user sees.
+ * @param given namespace that the command names; without it the one of the kubeconfig must agree
+ * @throws CommandError `usage` when they differ
+ */
+export async function ownNamespace(
+  { title, rest, kubeconfig }: Pick<Target, 'title' | 'rest' | 'kubeconfig'>,
+  given?: string,
+): Promise<string> {
+  const { name, namespace } = await readWorkspace(new RestClient(rest));
+  const key = `the API key of ${title} belongs to workspace ${name} (namespace ${namespace})`;
+  if (given !== undefined && given !== namespace)
+    throw new CommandError(
+      'usage',
+      `${key}, not to namespace ${given}; nothing was changed: use a context with a key of that workspace`,
+    );
+  if (given !== undefined || kubeconfig === undefined) return namespace;
+  const { namespace: other } = await loadKubeConnection({ kubeconfigPath: kubeconfig });
+  if (other === namespace) return namespace;
+  throw new CommandError(
+    'usage',
+    `${key}, and its kubeconfig names namespace ${other}; nothing was changed: "kubectl config set-context --current --namespace ${namespace} --kubeconfig ${kubeconfig}" makes them agree, and -n names one for a command that takes it`,
+  );
+}
