@@ -1,7 +1,27 @@
 import { createHash } from 'node:crypto';
+import { unless } from '#lib/errors';
 import { type JsonObject, own } from '#lib/json';
 import { isUuid } from '#lib/resources';
-import { RestError } from '#lib/rest-client';
+import { RestError, type RestRequests } from '#lib/rest-client';
+
+/** Where a source is, and what of it is moved. */
+export interface SourceOptions {
+  readonly rest: RestRequests;
+  /** Address of the server, a part of derived ids. */
+  readonly from: string;
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  /** Names or ids; empty: all. */
+  readonly projects: readonly string[];
+}
+
+/** True for a project that is moved. @param words its name and id */
+export function isChosen(
+  { projects }: Pick<SourceOptions, 'projects'>,
+  ...words: readonly string[]
+): boolean {
+  return projects.length === 0 || projects.some((one) => words.includes(one));
+}
 
 /** A tracing project as `POST /sessions` takes it; the id is the one that it gets here. */
 export interface SourceProject {
@@ -119,7 +139,15 @@ export function isMissing(error: unknown): boolean {
   return error instanceof RestError && [400, 403, 404, 405, 422, 501].includes(error.status);
 }
 
-/** True when fewer runs may be answered: too long for one answer, or too slow. */
-export function isTooMuch(error: unknown): boolean {
-  return error instanceof RestError && (error.status < 300 || [413, 500, 504].includes(error.status));
+/** Counts lists that have no place here; 0 for one that the source does not have. */
+export async function countLists(
+  lists: readonly (readonly [kind: string, path: string, note: string])[],
+  count: (path: string) => Promise<number>,
+): Promise<readonly LeftBehind[]> {
+  const counts = lists.map(async ([kind, path, note]) => ({
+    kind,
+    count: (await count(path).catch(unless(isMissing))) ?? 0,
+    note,
+  }));
+  return await Promise.all(counts);
 }

@@ -3,6 +3,7 @@ import { errorText } from '#lib/errors';
 import { at, isJsonObject, jsonEquals, type JsonObject, listAt, own, recordAt, textAt } from '#lib/json';
 import { RestError, type RestRequests } from '#lib/rest-client';
 import type { Page, Part } from '../move.js';
+import { type ItemPage, itemsOf } from '../pages.js';
 import { picked } from '../source.js';
 
 const PAGE = 100;
@@ -71,7 +72,7 @@ async function pageOf(
   limit: number,
   cursor = '0',
   body: JsonObject = {},
-): Promise<{ readonly items: readonly JsonObject[]; readonly next: string | undefined }> {
+): Promise<ItemPage> {
   try {
     const answer = await from.request('POST', path, { ...body, limit, offset: Number(cursor) });
     const items = (Array.isArray(answer) ? answer : listAt(answer, 'items')) as readonly JsonObject[];
@@ -105,12 +106,8 @@ async function writeEach<T>(
 async function writeCron(to: RestRequests, cron: JsonObject): Promise<void> {
   const id = textAt(cron, ['cron_id']);
   const thread = textAt(cron, ['thread_id']);
-  let cursor: string | undefined;
-  do {
-    const { items, next } = await pageOf(to, '/runs/crons/search', PAGE, cursor);
-    if (items.some((one) => at(one, 'metadata', 'imported_from') === id)) return;
-    cursor = next;
-  } while (cursor !== undefined);
+  for await (const one of itemsOf((cursor) => pageOf(to, '/runs/crons/search', PAGE, cursor)))
+    if (at(one, 'metadata', 'imported_from') === id) return;
   await to.request('POST', thread === '' ? '/runs/crons' : `/threads/${thread}/runs/crons`, {
     ...picked(recordAt(cron, 'payload'), [
       'input',

@@ -1,19 +1,20 @@
 import { isJsonObject, type JsonObject, listAt, numberAt, own, recordAt, textAt, textsAt } from '#lib/json';
-import type { RestRequests } from '#lib/rest-client';
+import { type ItemPage, itemsOf, PageSize } from '../pages.js';
 import {
   asObject,
+  countLists,
   type Example,
   type ExamplePage,
   given,
   idOf,
-  isMissing,
-  isTooMuch,
+  isChosen,
   type LeftBehind,
   picked,
   runIdOf,
   type RunPage,
   type Source,
   type SourceDataset,
+  type SourceOptions,
   type SourceProject,
 } from '../source.js';
 
@@ -50,24 +51,14 @@ const CUT_CHARS = 200;
 /** Cursor behind the last observation: scores follow. */
 const SCORES = 'scores';
 
-export interface LangfuseOptions {
-  readonly rest: RestRequests;
-  /** Address of the server, a part of derived ids. */
-  readonly from: string;
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  readonly projects: readonly string[];
-}
-
 /** Langfuse 4 by its public interface, whose keys belong to one project: observations become spans, scores feedback. */
 export class Langfuse implements Source {
   readonly product = 'langfuse';
-  readonly #options: LangfuseOptions;
-  /** Observations of a page; halved when the source cannot answer so many. */
-  #page = PAGE;
+  readonly #options: SourceOptions;
+  readonly #size = new PageSize();
   #scoresElsewhere = 0;
 
-  constructor(options: LangfuseOptions) {
+  constructor(options: SourceOptions) {
     this.#options = options;
   }
 
@@ -76,10 +67,10 @@ export class Langfuse implements Source {
   }
 
   async *projects(): AsyncIterable<SourceProject> {
-    const { projects, rest } = this.#options;
+    const { rest } = this.#options;
     for (const project of listAt(await rest.request('GET', '/api/public/projects'), 'data')) {
       const [ref, name] = [textAt(project, ['id']), textAt(project, ['name'])];
-      if (projects.length > 0 && !projects.includes(ref) && !projects.includes(name)) continue;
+      if (!isChosen(this.#options, ref, name)) continue;
       const extra = { metadata: { ...recordAt(project, 'metadata'), langfuse_id: ref } };
       yield { ref, body: { id: this.#id('project', ref), name, extra }, total: undefined };
     }
@@ -144,15 +135,10 @@ export class Langfuse implements Source {
   }
 
   async #observations(query: JsonObject): Promise<unknown> {
-    for (;;) {
-      const words = new URLSearchParams({ ...(query as Record<string, string>), limit: String(this.#page) });
-      try {
-        return await this.#options.rest.request('GET', `/api/public/v2/observations?${words}`);
-      } catch (error) {
-        if (this.#page === 1 || !isTooMuch(error)) throw error;
-        this.#page = Math.ceil(this.#page / 2);
-      }
-    }
+    return await this.#size.ask(async (limit) => {
+      const words = new URLSearchParams({ ...(query as Record<string, string>), limit: String(limit) });
+      return await this.#options.rest.request('GET', `/api/public/v2/observations?${words}`);
+    });
   }
 
   /** An observation in the JSON of OTLP. */
@@ -195,30 +181,26 @@ export class Langfuse implements Source {
 
   async *datasets(): AsyncIterable<SourceDataset> {
     if (this.#options.projects.length > 0) return;
-    for (let page = 1, isMore = true; isMore; page++) {
-      const answer = await this.#options.rest.request(
-        'GET',
-        `/api/public/v2/datasets?page=${page}&limit=${PAGE}`,
-      );
-      for (const dataset of listAt(answer, 'data')) {
-        const [id, ref] = [textAt(dataset, ['id']), textAt(dataset, ['name'])];
-        const extra = {
-          metadata: { ...asObject(recordAt(dataset)['metadata'], 'metadata'), langfuse_id: id },
-        };
-        const description = textAt(dataset, ['description']);
-        yield { ref, body: { id: this.#id('dataset', id), name: ref, description, extra } };
-      }
-      isMore = page < numberAt(answer, ['meta', 'totalPages']);
+    for await (const dataset of itemsOf((cursor) => this.#page('/api/public/v2/datasets?', cursor))) {
+      const [id, ref] = [textAt(dataset, ['id']), textAt(dataset, ['name'])];
+      const extra = { metadata: { ...asObject(dataset['metadata'], 'metadata'), langfuse_id: id } };
+      const description = textAt(dataset, ['description']);
+      yield { ref, body: { id: this.#id('dataset', id), name: ref, description, extra } };
     }
   }
 
-  async examples({ ref }: SourceDataset, cursor = '1'): Promise<ExamplePage> {
-    const query = new URLSearchParams({ datasetName: ref, page: cursor, limit: String(PAGE) });
-    const answer = await this.#options.rest.request('GET', `/api/public/dataset-items?${query}`);
-    const items = listAt(answer, 'data') as readonly JsonObject[];
+  async examples({ ref }: SourceDataset, cursor: string | undefined): Promise<ExamplePage> {
+    const query = new URLSearchParams({ datasetName: ref });
+    const { items, next } = await this.#page(`/api/public/dataset-items?${query}&`, cursor);
+    const kept = items.filter((item) => item['status'] !== 'ARCHIVED');
+    return { examples: kept.map((item) => this.#example(item)), next };
+  }
+
+  async #page(path: string, cursor = '1'): Promise<ItemPage> {
+    const answer = await this.#options.rest.request('GET', `${path}page=${cursor}&limit=${PAGE}`);
     const isMore = Number(cursor) < numberAt(answer, ['meta', 'totalPages']);
     return {
-      examples: items.filter((item) => item['status'] !== 'ARCHIVED').map((item) => this.#example(item)),
+      items: listAt(answer, 'data') as readonly JsonObject[],
       next: isMore ? String(Number(cursor) + 1) : undefined,
     };
   }
@@ -240,29 +222,22 @@ export class Langfuse implements Source {
   }
 
   async leftBehind(): Promise<readonly LeftBehind[]> {
-    const left: LeftBehind[] = [];
-    for (const [kind, path, note] of LISTS) left.push({ kind, count: await this.#count(path), note });
+    const left = await countLists(LISTS, (path) => this.#count(path));
     const note = 'feedback belongs to runs';
     return [...left, { kind: 'scores of sessions and experiments', count: this.#scoresElsewhere, note }];
   }
 
-  /** 0 for a list that the source does not have. */
   async #count(path: string): Promise<number> {
-    try {
-      let count = 0;
-      for (let cursor = '', isMore = true; isMore; isMore = cursor !== '') {
-        const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-        const answer = await this.#options.rest.request('GET', `${path}?limit=50${query}`);
-        const total = numberAt(answer, ['meta', 'totalItems'], -1);
-        if (total >= 0) return total;
-        count += listAt(answer, 'data').length;
-        cursor = textAt(answer, ['meta', 'cursor']);
-      }
-      return count;
-    } catch (error) {
-      if (isMissing(error)) return 0;
-      throw error;
+    let count = 0;
+    for (let cursor = '', isMore = true; isMore; isMore = cursor !== '') {
+      const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const answer = await this.#options.rest.request('GET', `${path}?limit=50${query}`);
+      const total = numberAt(answer, ['meta', 'totalItems'], -1);
+      if (total >= 0) return total;
+      count += listAt(answer, 'data').length;
+      cursor = textAt(answer, ['meta', 'cursor']);
     }
+    return count;
   }
 
   /** 32 hexadecimal digits. */

@@ -1,18 +1,21 @@
 import { at, type JsonObject, listAt, numberAt, own, recordAt, textAt } from '#lib/json';
-import type { RestRequests } from '#lib/rest-client';
+import { unless } from '#lib/errors';
+import { countOf, type ItemPage, itemsOf, PageSize } from '../pages.js';
 import {
   asObject,
   type Attachment,
+  countLists,
   type Example,
   type ExamplePage,
   given,
+  isChosen,
   isMissing,
-  isTooMuch,
   type LeftBehind,
   picked,
   type RunPage,
   type Source,
   type SourceDataset,
+  type SourceOptions,
   type SourceProject,
 } from '../source.js';
 
@@ -39,16 +42,11 @@ const LISTS: readonly (readonly [kind: string, path: string, note: string])[] = 
   ['feedback configurations', '/feedback-configs?', 'set them by createFeedbackConfig'],
 ];
 
-export interface LangSmithOptions {
-  readonly rest: RestRequests;
+export interface LangSmithOptions extends Omit<SourceOptions, 'from'> {
   /** Reads payloads that the source keeps elsewhere, by signed addresses. */
   readonly open: (url: string) => Promise<unknown>;
   /** The same of an attachment. */
   readonly openBytes: (url: string) => ReturnType<Attachment['read']>;
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  /** Names or ids; empty: all. */
-  readonly projects: readonly string[];
   readonly isCountOnly: boolean;
 }
 
@@ -56,8 +54,7 @@ export interface LangSmithOptions {
 export class LangSmith implements Source {
   readonly product = 'langsmith';
   readonly #options: LangSmithOptions;
-  /** Runs of a page; halved when the source cannot answer so many. */
-  #page = PAGE;
+  readonly #size = new PageSize();
   /** Datasets on which the chosen projects are experiments. */
   readonly #referenced = new Set<string>();
 
@@ -66,10 +63,9 @@ export class LangSmith implements Source {
   }
 
   async *projects(): AsyncIterable<SourceProject> {
-    const { projects } = this.#options;
     for await (const project of this.#list('/sessions?')) {
       const [id, name] = [textAt(project, ['id']), textAt(project, ['name'])];
-      if (projects.length > 0 && !projects.includes(id) && !projects.includes(name)) continue;
+      if (!isChosen(this.#options, id, name)) continue;
       const reference = textAt(project, ['reference_dataset_id']);
       if (reference !== '') this.#referenced.add(reference);
       const body = { ...picked(project, PROJECT), id, name };
@@ -79,16 +75,9 @@ export class LangSmith implements Source {
 
   /** Undefined where the source does not say. */
   async #countRuns(id: string): Promise<number | undefined> {
-    try {
-      const stats = await this.#options.rest.request<JsonObject>('POST', '/runs/stats', {
-        session: [id],
-        ...this.#window(),
-      });
-      return numberAt(stats, ['run_count']);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    const body = { session: [id], ...this.#window() };
+    const stats = await this.#options.rest.request('POST', '/runs/stats', body).catch(unless(isMissing));
+    return stats === undefined ? undefined : numberAt(stats, ['run_count']);
   }
 
   #window(): JsonObject {
@@ -98,14 +87,15 @@ export class LangSmith implements Source {
   async runs({ ref, body }: SourceProject, cursor: string | undefined): Promise<RunPage> {
     if (cursor === OF_PROJECT)
       return { feedback: await this.#feedback(`session=${ref}&level=session`, body.id), next: undefined };
-    const { isCountOnly } = this.#options;
-    const answer = await this.#query({
+    const { isCountOnly, rest } = this.#options;
+    const wanted = {
       session: [ref],
       ...this.#window(),
       order: 'asc',
       select: isCountOnly ? COUNTED : SELECT,
       ...(cursor === undefined ? {} : { cursor }),
-    });
+    };
+    const answer = await this.#size.ask((limit) => rest.request('POST', '/runs/query', { ...wanted, limit }));
     const found = listAt(answer, 'runs') as readonly JsonObject[];
     const judged = found.filter((run) => Object.keys(recordAt(run, 'feedback_stats')).length > 0);
     const query = judged.map((run) => `run=${String(run['id'])}`).join('&');
@@ -116,17 +106,6 @@ export class LangSmith implements Source {
       attachments: found.flatMap((run) => this.#attachments(run)),
       next: textAt(answer, ['cursors', 'next']) || OF_PROJECT,
     };
-  }
-
-  async #query(body: JsonObject): Promise<unknown> {
-    for (;;) {
-      try {
-        return await this.#options.rest.request('POST', '/runs/query', { ...body, limit: this.#page });
-      } catch (error) {
-        if (this.#page === 1 || !isTooMuch(error)) throw error;
-        this.#page = Math.ceil(this.#page / 2);
-      }
-    }
   }
 
   async #run(run: JsonObject, projectId: string): Promise<JsonObject> {
@@ -181,39 +160,25 @@ export class LangSmith implements Source {
     }
   }
 
-  async examples({ ref }: SourceDataset, cursor = '0'): Promise<ExamplePage> {
-    const found = await this.#options.rest.request<readonly JsonObject[]>(
-      'GET',
-      `/examples?dataset=${ref}&limit=${PAGE}&offset=${cursor}`,
-    );
-    const next = found.length < PAGE ? undefined : String(Number(cursor) + found.length);
-    return { examples: found.map(exampleOf), next };
+  async examples({ ref }: SourceDataset, cursor: string | undefined): Promise<ExamplePage> {
+    const { items, next } = await this.#page(`/examples?dataset=${ref}`, cursor);
+    return { examples: items.map(exampleOf), next };
   }
 
   async leftBehind(): Promise<readonly LeftBehind[]> {
-    const counts = LISTS.map(async ([kind, path, note]) => ({ kind, count: await this.#count(path), note }));
-    return await Promise.all(counts);
+    return await countLists(LISTS, (path) => countOf(this.#list(path)));
   }
 
-  /** 0 for what the source does not have. */
-  async #count(path: string): Promise<number> {
-    let count = 0;
-    try {
-      for await (const _one of this.#list(path)) count++;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-    return count;
+  #list(path: string): AsyncIterable<JsonObject> {
+    return itemsOf((cursor) => this.#page(path, cursor));
   }
 
-  /** Items of a list in pages by offset, also of one that is a member of an object. */
-  async *#list(path: string): AsyncIterable<JsonObject> {
-    for (let offset = 0; ; offset += PAGE) {
-      const answer = await this.#options.rest.request('GET', `${path}&limit=${PAGE}&offset=${offset}`);
-      const items = Array.isArray(answer) ? answer : (Object.values(answer ?? {}).find(Array.isArray) ?? []);
-      yield* items as readonly JsonObject[];
-      if (items.length < PAGE) return;
-    }
+  /** Items of a list by offset, also of one that is a member of an object. */
+  async #page(path: string, cursor = '0'): Promise<ItemPage> {
+    const answer = await this.#options.rest.request('GET', `${path}&limit=${PAGE}&offset=${cursor}`);
+    const items = Array.isArray(answer) ? answer : (Object.values(answer ?? {}).find(Array.isArray) ?? []);
+    const next = items.length < PAGE ? undefined : String(Number(cursor) + items.length);
+    return { items: items as readonly JsonObject[], next };
   }
 }
 

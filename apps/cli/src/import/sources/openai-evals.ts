@@ -1,28 +1,20 @@
 import { at, type JsonObject, listAt, numberAt, own, recordAt, textAt } from '#lib/json';
-import type { RestRequests } from '#lib/rest-client';
+import { type ItemPage, itemsOf } from '../pages.js';
 import {
   type Example,
   type ExamplePage,
   given,
   idOf,
+  isChosen,
   type LeftBehind,
   type RunPage,
   type Source,
   type SourceDataset,
+  type SourceOptions,
   type SourceProject,
 } from '../source.js';
 
 const PAGE = 100;
-
-export interface OpenAiEvalsOptions {
-  readonly rest: RestRequests;
-  /** Address of the interface, a part of derived ids. */
-  readonly from: string;
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  /** Names or ids of evals; empty: all. */
-  readonly projects: readonly string[];
-}
 
 /**
  * Evals of the OpenAI platform: an eval is a dataset, each of its runs an experiment on it, and each output item a call of
@@ -30,11 +22,11 @@ export interface OpenAiEvalsOptions {
  */
 export class OpenAiEvals implements Source {
   readonly product = 'openai-evals';
-  readonly #options: OpenAiEvalsOptions;
+  readonly #options: SourceOptions;
   /** Ids of runs, by their eval. */
   readonly #runs = new Map<string, string[]>();
 
-  constructor(options: OpenAiEvalsOptions) {
+  constructor(options: SourceOptions) {
     this.#options = options;
   }
 
@@ -47,7 +39,7 @@ export class OpenAiEvals implements Source {
       const evalId = textAt(found, ['id']);
       const runs: string[] = [];
       for await (const run of this.#list(`/evals/${evalId}/runs`)) {
-        if (!this.#isChosen(run)) continue;
+        if (!this.#isInWindow(run)) continue;
         const ref = textAt(run, ['id']);
         runs.push(ref);
         const body = {
@@ -67,13 +59,11 @@ export class OpenAiEvals implements Source {
   }
 
   async *#evals(): AsyncIterable<JsonObject> {
-    const { projects } = this.#options;
     for await (const found of this.#list('/evals'))
-      if (projects.length === 0 || projects.some((one) => [found['id'], found['name']].includes(one)))
-        yield found;
+      if (isChosen(this.#options, textAt(found, ['id']), textAt(found, ['name']))) yield found;
   }
 
-  #isChosen(run: JsonObject): boolean {
+  #isInWindow(run: JsonObject): boolean {
     const { since, until } = this.#options;
     const ms = numberAt(run, ['created_at']) * 1_000;
     return ms >= Date.parse(since ?? '1970-01-01') && ms <= Date.parse(until ?? '9999-12-31');
@@ -186,19 +176,11 @@ export class OpenAiEvals implements Source {
     return Promise.resolve([]);
   }
 
-  async *#list(path: string): AsyncIterable<JsonObject> {
-    let cursor: string | undefined;
-    do {
-      const { items, next } = await this.#page(path, cursor);
-      yield* items;
-      cursor = next;
-    } while (cursor !== undefined);
+  #list(path: string): AsyncIterable<JsonObject> {
+    return itemsOf((cursor) => this.#page(path, cursor));
   }
 
-  async #page(
-    path: string,
-    after: string | undefined,
-  ): Promise<{ readonly items: readonly JsonObject[]; readonly next: string | undefined }> {
+  async #page(path: string, after: string | undefined): Promise<ItemPage> {
     const query = new URLSearchParams({
       limit: String(PAGE),
       order: 'asc',

@@ -1,15 +1,18 @@
 import { at, isJsonObject, type JsonObject, listAt, own, recordAt, textAt } from '#lib/json';
-import type { RestRequests } from '#lib/rest-client';
+import { countOf, itemsOf } from '../pages.js';
 import {
+  countLists,
   type Example,
   type ExamplePage,
   given,
   idOf,
+  isChosen,
   type LeftBehind,
   runIdOf,
   type RunPage,
   type Source,
   type SourceDataset,
+  type SourceOptions,
   type SourceProject,
 } from '../source.js';
 
@@ -24,22 +27,13 @@ const LISTS = [
   ['annotation configurations', '/v1/annotation_configs', 'set them by createFeedbackConfig'],
 ] as const;
 
-export interface PhoenixOptions {
-  readonly rest: RestRequests;
-  /** Address of the server, a part of derived ids. */
-  readonly from: string;
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  readonly projects: readonly string[];
-}
-
 /** Arize Phoenix by its REST interface: spans come as OTLP, so the rules for spans make the runs. */
 export class Phoenix implements Source {
   readonly product = 'phoenix';
-  readonly #options: PhoenixOptions;
+  readonly #options: SourceOptions;
   #experiments = 0;
 
-  constructor(options: PhoenixOptions) {
+  constructor(options: SourceOptions) {
     this.#options = options;
   }
 
@@ -48,10 +42,9 @@ export class Phoenix implements Source {
   }
 
   async *projects(): AsyncIterable<SourceProject> {
-    const { projects } = this.#options;
     for await (const project of this.#list('/v1/projects?')) {
       const [ref, name] = [textAt(project, ['id']), textAt(project, ['name'])];
-      if (projects.length > 0 && !projects.includes(ref) && !projects.includes(name)) continue;
+      if (!isChosen(this.#options, ref, name)) continue;
       const extra = { metadata: { phoenix_id: ref } };
       const description = textAt(project, ['description']);
       yield { ref, body: { id: this.#id('project', ref), name, description, extra }, total: undefined };
@@ -112,7 +105,7 @@ export class Phoenix implements Source {
     if (this.#options.projects.length > 0) return;
     for await (const dataset of this.#list('/v1/datasets?')) {
       const ref = textAt(dataset, ['id']);
-      for await (const _one of this.#list(`/v1/datasets/${ref}/experiments?`)) this.#experiments++;
+      this.#experiments += await countOf(this.#list(`/v1/datasets/${ref}/experiments?`));
       const extra = { metadata: { ...recordAt(dataset, 'metadata'), phoenix_id: ref } };
       const description = textAt(dataset, ['description']);
       const id = this.#id('dataset', ref);
@@ -150,25 +143,19 @@ export class Phoenix implements Source {
   }
 
   async leftBehind(): Promise<readonly LeftBehind[]> {
-    const left: LeftBehind[] = [];
-    for (const [kind, path, note] of LISTS) {
-      let count = 0;
-      for await (const _one of this.#list(`${path}?`)) count++;
-      left.push({ kind, count, note });
-    }
+    const left = await countLists(LISTS, (path) => countOf(this.#list(`${path}?`)));
     const note = 'their traces are projects there; run evaluate() again';
     return [...left, { kind: 'experiments', count: this.#experiments, note }];
   }
 
   /** Items of a list in pages behind cursors. */
-  async *#list(path: string, limit = PAGE): AsyncIterable<JsonObject> {
-    let cursor = '';
-    do {
-      const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+  #list(path: string, limit = PAGE): AsyncIterable<JsonObject> {
+    return itemsOf(async (cursor) => {
+      const query = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await this.#options.rest.request('GET', `${path}limit=${limit}${query}`);
-      yield* listAt(answer, 'data') as readonly JsonObject[];
-      cursor = textAt(answer, ['next_cursor']);
-    } while (cursor !== '');
+      const items = listAt(answer, 'data') as readonly JsonObject[];
+      return { items, next: textAt(answer, ['next_cursor']) || undefined };
+    });
   }
 }
 
