@@ -13,6 +13,15 @@ describe('agentplane check', () => {
   const check = (folder: string, ...words: string[]) =>
     agentplane(['check', folder, ...words], { timeoutMs: 300_000, environment: { TAVILY_API_KEY: '' } });
 
+  /** A folder with one graph, whose source has these lines. */
+  function agentOf(name: string, source: readonly string[], graph = 'graph'): string {
+    const folder = join(root, name);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'langgraph.json'), `{"graphs": {"agent": "./graph.mjs:${graph}"}}`);
+    writeFileSync(join(folder, 'graph.mjs'), source.join('\n'));
+    return folder;
+  }
+
   it('draws each graph, shows its input, and runs it', async () => {
     const folder = join(root, 'asking');
     cpSync(join(AGENTS, 'js-no-lock'), folder, { recursive: true });
@@ -29,16 +38,12 @@ describe('agentplane check', () => {
   });
 
   it('prints the same as JSON, and ends with 1 when a run fails', async () => {
-    const folder = join(root, 'failing');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:graph"}}');
-    const code = [
+    const folder = agentOf('failing', [
       "import { MessagesAnnotation, StateGraph } from '@langchain/langgraph';",
       'export const graph = new StateGraph(MessagesAnnotation)',
       "  .addNode('fail', () => { throw new Error('no such place'); })",
       "  .addEdge('__start__', 'fail').compile();",
-    ];
-    writeFileSync(join(folder, 'graph.mjs'), code.join('\n'));
+    ]);
     const ended = await check(folder, '-o', 'json');
     expect(ended.code).toBe(1);
     const [graph] = JSON.parse(ended.output) as unknown[];
@@ -51,30 +56,23 @@ describe('agentplane check', () => {
   });
 
   it('gives a graph the context that it asks for', async () => {
-    const folder = join(root, 'context');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:graph"}}');
-    const code = [
+    const folder = agentOf('context', [
       "import { MessagesAnnotation, StateGraph } from '@langchain/langgraph';",
       "import { z } from 'zod';",
       'const context = z.object({ userId: z.string() });',
       'const greet = (_state, { context }) => ({ messages: [{ role: "ai", content: context.userId.trim() }] });',
       'export const graph = new StateGraph(MessagesAnnotation, context)',
       "  .addNode('greet', greet).addEdge('__start__', 'greet').compile();",
-    ];
-    writeFileSync(join(folder, 'graph.mjs'), code.join('\n'));
-    const { code: exit, output } = await check(folder);
-    expect([exit, output]).toEqual([0, expect.stringMatching(/\nagent +greet +messages +answers\n$/)]);
+    ]);
+    const { code, output } = await check(folder);
+    expect([code, output]).toEqual([0, expect.stringMatching(/\nagent +greet +messages +answers\n$/)]);
   });
 
   it('says why a graph does not load, not only that the server stops', async () => {
-    const folder = join(root, 'throwing');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:graph"}}');
-    writeFileSync(
-      join(folder, 'graph.mjs'),
-      "export const graph = 1;\nthrow new Error('the index cannot be read');",
-    );
+    const folder = agentOf('throwing', [
+      'export const graph = 1;',
+      "throw new Error('the index cannot be read');",
+    ]);
     const { code, complaint } = await check(folder);
     expect([code, complaint]).toEqual([
       1,
@@ -83,10 +81,7 @@ describe('agentplane check', () => {
   });
 
   it('says why a folder does not load', async () => {
-    const folder = join(root, 'broken');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'langgraph.json'), '{"graphs": {"agent": "./graph.mjs:other"}}');
-    writeFileSync(join(folder, 'graph.mjs'), 'export const graph = 1;');
+    const folder = agentOf('broken', ['export const graph = 1;'], 'other');
     const { code, complaint } = await check(folder);
     expect([code, complaint]).toEqual([1, expect.stringMatching(/checking .*has no export "other"/s)]);
   });
