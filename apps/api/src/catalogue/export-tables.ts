@@ -16,13 +16,11 @@ import type { Workspaces } from '../tenancy/workspaces.js';
 import {
   type Account,
   askStore,
-  holdMetadata,
-  keepMetadata,
   type LoadedTable,
-  parseRead,
   readMetadata,
   signRead,
   type StoreRequest,
+  type TableBucket,
 } from './table-objects.js';
 
 export type TableResource = 'runs' | 'feedback';
@@ -70,20 +68,18 @@ export class ExportTables {
     const destination = this.#destinationOf(table.source);
     const { bucketName, endpointUrl, region, includeBucketInPrefix } = destination.spec.config;
     const folder = folderOf(table, destination);
-    holdMetadata(account);
-    const found = await this.#inStore(tenantId, destination, (store) =>
-      newestMetadata(store, bucketName, folder),
+    const { location, json } = await readMetadata(this.#bucketOf(tenantId, destination), account, (store) =>
+      newestKey(store, bucketName, folder),
     );
-    keepMetadata(account, found?.json);
-    if (!found)
+    if (json === undefined)
       throw new PublicError(
         'not_found',
         `Table does not exist: s3://${bucketName}/${folder} has no metadata`,
       );
     const isBucketInPath = endpointUrl !== undefined && includeBucketInPrefix;
     return {
-      location: `s3://${bucketName}/${found.key}`,
-      json: found.json,
+      location,
+      json,
       store: { endpoint: endpointUrl, region: region ?? 'us-east-1', isBucketInPath },
       signer: `sign/${idOf(table.source)}`,
     };
@@ -98,9 +94,9 @@ export class ExportTables {
     const source = this.homes.exports.find(namespace, exportId);
     if (source?.spec.table !== 'iceberg') throw new PublicError('not_found', 'There is no such table');
     const destination = this.#destinationOf(source);
-    const { bucketName } = destination.spec.config;
-    const read = parseRead(request, bucketName, (key) => this.#isOfTable(source, destination, key));
-    return await this.#inStore(caller.tenantId, destination, (store) => signRead(store, read));
+    return await signRead(this.#bucketOf(caller.tenantId, destination), request, (key) =>
+      this.#isOfTable(source, destination, key),
+    );
   }
 
   /** True for metadata of the table and for files of its export, or of the exports of its schedule. */
@@ -120,6 +116,13 @@ export class ExportTables {
     const found = this.homes.destinations.findByName(metadata.namespace ?? '', spec.destinationRef.name);
     if (!found) throw new PublicError('not_found', 'The destination of the table was deleted');
     return found;
+  }
+
+  #bucketOf(tenantId: string, destination: BulkExportDestination): TableBucket {
+    return {
+      bucket: destination.spec.config.bucketName,
+      ask: (work) => this.#inStore(tenantId, destination, work),
+    };
   }
 
   async #inStore<T>(
@@ -172,17 +175,11 @@ function trimmed(prefix = ''): string {
   return inside === '' ? '' : `${inside}/`;
 }
 
-/** The hint follows the metadata, so it may be behind them. */
-async function newestMetadata(
-  store: ObjectStore,
-  bucket: string,
-  folder: string,
-): Promise<{ readonly key: string; readonly json: string } | undefined> {
+/** Key of the newest metadata. The hint follows them, so it may be behind. */
+async function newestKey(store: ObjectStore, bucket: string, folder: string): Promise<string> {
   const { readObject } = await import('#lib/object-store');
   const hint = await readObject(store, bucket, hintKey(folder), MAX_HINT_BYTES);
   let version = Number(hint?.toString() ?? 1);
   while (await store.stat(bucket, metadataKey(folder, version + 1))) version++;
-  const key = metadataKey(folder, version);
-  const json = await readMetadata(store, bucket, key);
-  return json === undefined ? undefined : { key, json };
+  return metadataKey(folder, version);
 }

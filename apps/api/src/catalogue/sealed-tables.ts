@@ -5,13 +5,11 @@ import type { ApiConfig } from '../config.js';
 import {
   type Account,
   askStore,
-  holdMetadata,
-  keepMetadata,
   type LoadedTable,
-  parseRead,
   readMetadata,
   signRead,
   type StoreRequest,
+  type TableBucket,
 } from './table-objects.js';
 
 const WHAT = 'the table of sealed days in the lake';
@@ -31,12 +29,7 @@ export class SealedTables {
 
   /** @throws PublicError unavailable, too_many */
   async load({ projectId, metadataKey }: LakeTable, account: Account): Promise<LoadedTable> {
-    const { store, bucket } = this.#lake();
-    const key = metadataKey ?? '';
-    const location = `s3://${bucket}/${key}`;
-    holdMetadata(account);
-    const json = await askStore(WHAT, () => readMetadata(store, bucket, key));
-    keepMetadata(account, json);
+    const { location, json } = await readMetadata(this.#lake(), account, () => metadataKey ?? '');
     if (json === undefined)
       throw new PublicError('unavailable', `Reading ${WHAT} failed: ${location} does not exist`);
     const { attachmentEndpoint: endpoint, attachmentRegion: region = 'us-east-1' } = this.config;
@@ -55,15 +48,15 @@ export class SealedTables {
   async sign({ tenantId }: Caller, projectId: string, request: StoreRequest): Promise<string> {
     const [table] = (await this.store.lake?.tables(tenantId, [projectId])) ?? [];
     if (!table) throw new PublicError('not_found', 'There is no such table');
-    const { store, bucket, prefix } = this.#lake();
-    const folder = `${prefix}/${tenantId}/${projectId}/`;
-    const read = parseRead(request, bucket, (key) => key.startsWith(folder));
-    return await askStore(WHAT, () => signRead(store, read));
+    const lake = this.#lake();
+    const folder = `${lake.prefix}/${tenantId}/${projectId}/`;
+    return await signRead(lake, request, (key) => key.startsWith(folder));
   }
 
-  #lake() {
+  #lake(): TableBucket & { readonly prefix: string } {
     const { lake } = this.store;
     if (!lake) throw new PublicError('not_found', 'There is no lake');
-    return lake.place;
+    const { store, bucket, prefix } = lake.place;
+    return { bucket, prefix, ask: (work) => askStore(WHAT, () => work(store)) };
   }
 }

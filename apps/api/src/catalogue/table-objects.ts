@@ -33,11 +33,11 @@ export interface StoreRequest {
   readonly uri: string;
 }
 
-/** A read of an object of a table, which may be signed. */
-export interface TableRead {
+/** Bucket of a table, and uses of its store. */
+export interface TableBucket {
   readonly bucket: string;
-  readonly key: string;
-  readonly method: 'GET' | 'HEAD';
+  /** @throws PublicError unavailable */
+  readonly ask: <T>(work: (store: ObjectStore) => Promise<T>) => Promise<T>;
 }
 
 /** Key of the object that a request names, in the path or with the bucket in the host. */
@@ -59,43 +59,39 @@ function keyOf(uri: string, bucket: string): string | undefined {
 }
 
 /**
- * The read that a request asks for.
- * @throws PublicError forbidden for a write, and for an object that is none of the table's
+ * URL that performs the read that a request asks for, for ten minutes.
+ * @throws PublicError forbidden for a write, and for an object that is none of the table's; unavailable
  */
-export function parseRead(
+export async function signRead(
+  { bucket, ask }: TableBucket,
   { method, uri }: StoreRequest,
-  bucket: string,
   isOfTable: (key: string) => boolean,
-): TableRead {
+): Promise<string> {
   const key = keyOf(uri, bucket);
-  if (key !== undefined && (method === 'GET' || method === 'HEAD') && isOfTable(key))
-    return { bucket, key, method };
-  throw new PublicError('forbidden', 'Only reads of files of the table are signed');
+  if (key === undefined || (method !== 'GET' && method !== 'HEAD') || !isOfTable(key))
+    throw new PublicError('forbidden', 'Only reads of files of the table are signed');
+  return await ask((store) => store.presign(bucket, key, method, SIGNED_FOR_SECONDS));
 }
 
-/** URL that performs a read for ten minutes. */
-export function signRead(store: ObjectStore, { bucket, key, method }: TableRead): Promise<string> {
-  return store.presign(bucket, key, method, SIGNED_FOR_SECONDS);
-}
-
-/** Counts the largest metadata before they are read: their bytes and their text. */
-export function holdMetadata(account: Account): void {
-  account.hold(2 * MAX_METADATA_BYTES);
-}
-
-/** Counts metadata that were read. */
-export function keepMetadata(account: Account, json: string | undefined): void {
-  account.keep(2 * (json?.length ?? 0));
-}
-
-/** Metadata of a table; undefined when there is no such object. @throws ObjectStoreError when they are too large */
+/**
+ * Metadata of a table, `json` undefined when they do not exist. Their bytes and their text are counted, before they are
+ * read those of the largest.
+ * @throws PublicError unavailable, also when they are too large; too_many
+ */
 export async function readMetadata(
-  store: ObjectStore,
-  bucket: string,
-  key: string,
-): Promise<string | undefined> {
+  { bucket, ask }: TableBucket,
+  account: Account,
+  findKey: (store: ObjectStore) => Promise<string> | string,
+): Promise<{ readonly location: string; readonly json: string | undefined }> {
   const { readObject } = await import('#lib/object-store');
-  return (await readObject(store, bucket, key, MAX_METADATA_BYTES))?.toString('utf8');
+  account.hold(2 * MAX_METADATA_BYTES);
+  const found = await ask(async (store) => {
+    const key = await findKey(store);
+    const json = (await readObject(store, bucket, key, MAX_METADATA_BYTES))?.toString('utf8');
+    return { location: `s3://${bucket}/${key}`, json };
+  });
+  account.keep(2 * (found.json?.length ?? 0));
+  return found;
 }
 
 /** Asks a store. @param what the table, for people @throws PublicError unavailable when the store refuses or is away */
