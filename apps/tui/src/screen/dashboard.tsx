@@ -20,8 +20,7 @@ import { MARK_WIDTH, type ShownRow, Table } from './table.js';
 import { type ReadPane, usePane } from './use-pane.js';
 import { useMouse, useProgress, useSession, useWorld, withoutReading } from './use-session.js';
 
-/** The rows around the selected one; cells are made for these alone. */
-function RowsTable(props: {
+interface TableProps {
   readonly session: Session;
   readonly shown: ShownRows;
   readonly look: Look;
@@ -29,7 +28,10 @@ function RowsTable(props: {
   readonly height: number;
   /** First row of the window, kept from one frame to the next. */
   readonly firstRow: RefObject<number>;
-}): ReactNode {
+}
+
+/** The rows around the selected one; cells are made for these alone. */
+function RowsTable(props: TableProps): ReactNode {
   const { session, shown, look, width, height, firstRow } = props;
   const { view, rows, items } = shown;
   const frame = topFrame(session);
@@ -115,15 +117,7 @@ function useNow(clock: Clock): Date {
 }
 
 /** The table on top, with the way to it, its message and its last line. */
-function TableScreen(props: {
-  readonly session: Session;
-  readonly shown: ShownRows;
-  readonly look: Look;
-  readonly width: number;
-  readonly height: number;
-  readonly firstRow: RefObject<number>;
-  readonly children: ReactNode;
-}): ReactNode {
+function TableScreen(props: TableProps & { readonly children: ReactNode }): ReactNode {
   const { session, shown, look, width, height, firstRow, children } = props;
   return (
     <>

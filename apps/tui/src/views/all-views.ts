@@ -18,7 +18,7 @@ import { EXPORTS, SCHEDULES } from './exports.js';
 import { EVENTS_VIEW, LISTENERS, WORKSPACES } from './platform-views.js';
 import { KEYS, STEPS, THREADS, TRACES } from './rest-views.js';
 import { PODS_VIEW, REVISIONS } from './revisions.js';
-import { type Column, defineView, type View } from './view.js';
+import { type Column, defineView, leadsTo, type View } from './view.js';
 
 const COLUMNS: readonly Column<BulkExportRun>[] = [
   NAME,
@@ -74,11 +74,7 @@ export const DESTINATIONS = defineView<BulkExportDestination>({
     { heading: 'TITLE', cell: ({ spec }) => spec.displayName ?? '', isWide: true },
   ],
   fields: { id: (destination) => idOf(destination), destination: ({ metadata }) => metadata.name },
-  enter: ({ metadata: { name, namespace } }) => ({
-    kind: 'view',
-    view: 'exports',
-    scope: { title: name, field: 'destination', value: name, namespace },
-  }),
+  enter: leadsTo('exports', 'destination'),
   actions: [
     {
       key: 't',

@@ -11,7 +11,7 @@ import { age } from '../render/fit.js';
 import { deletion, specChange } from './common-actions.js';
 import { podsWith, redeploy } from './revisions.js';
 import { AGE, NAME } from './export-cells.js';
-import { type Column, defineView, type Look } from './view.js';
+import { type Column, defineView, leadsTo, type Look } from './view.js';
 
 const REF = RESOURCES.AgentDeployment;
 const PATCH = { verb: 'patch', ref: REF } as const;
@@ -80,11 +80,7 @@ export const DEPLOYMENTS = defineView<AgentDeployment>({
     listener: ({ spec }) => spec.listenerRef?.name,
     id: (deployment) => idOf(deployment),
   },
-  enter: ({ metadata: { name, namespace } }) => ({
-    kind: 'view',
-    view: 'revisions',
-    scope: { title: name, field: 'deployment', value: name, namespace },
-  }),
+  enter: leadsTo('revisions', 'deployment'),
   podsOf: ({ metadata: { name, namespace } }) => podsWith(namespace, { [LABEL.deployment]: name }),
   texts: ['logs', 'previous'],
   actions: [

@@ -9,7 +9,7 @@ import {
 } from '#lib/resources';
 import { deletion, type RowAction, specChange } from './common-actions.js';
 import { AGE, exportRank, NAME, PROGRESS_COLUMNS } from './export-cells.js';
-import { type Column, defineView, type View } from './view.js';
+import { type Column, defineView, leadsTo, type View } from './view.js';
 
 const REF = RESOURCES.BulkExport;
 
@@ -96,11 +96,7 @@ export const EXPORTS = defineView<BulkExport>({
   isOf: (one) => !isSchedule(one),
   columns: EXPORT_COLUMNS,
   order: exportRank,
-  enter: ({ metadata: { name, namespace } }) => ({
-    kind: 'view',
-    view: 'days',
-    scope: { title: name, field: 'export', value: name, namespace },
-  }),
+  enter: leadsTo('days', 'export'),
   actions: [
     {
       key: 'r',
@@ -155,11 +151,7 @@ export const SCHEDULES = defineView<BulkExport>({
   about: 'exports that repeat: next window, and how far behind',
   isOf: isSchedule,
   columns: SCHEDULE_COLUMNS,
-  enter: ({ metadata: { name, namespace } }) => ({
-    kind: 'view',
-    view: 'exports',
-    scope: { title: name, field: LABEL.sourceExport, value: name, namespace },
-  }),
+  enter: leadsTo('exports', LABEL.sourceExport),
   actions: [
     specChange<BulkExport>(REF, {
       key: 'r',

@@ -10,7 +10,7 @@ import {
 import { age } from '../render/fit.js';
 import { deletion } from './common-actions.js';
 import { AGE, NAME } from './export-cells.js';
-import { defineView } from './view.js';
+import { defineView, leadsTo } from './view.js';
 
 export const LISTENERS = defineView<Listener>({
   name: 'listeners',
@@ -32,11 +32,7 @@ export const LISTENERS = defineView<Listener>({
     AGE,
     { heading: 'NAMESPACES', cell: ({ spec }) => spec.namespaces?.join(' ') ?? '', isWide: true },
   ],
-  enter: ({ metadata: { name, namespace } }) => ({
-    kind: 'view',
-    view: 'deployments',
-    scope: { title: name, field: 'listener', value: name, namespace },
-  }),
+  enter: leadsTo('deployments', 'listener'),
   actions: [deletion(RESOURCES.Listener, 'nothing is deployed through it any more')],
   hint: 'none yet: a workspace has one for its own cluster',
 });

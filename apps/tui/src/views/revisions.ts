@@ -18,7 +18,7 @@ import {
 } from '#lib/resources';
 import { deletion, type Hands } from './common-actions.js';
 import { AGE, NAME } from './export-cells.js';
-import { type Column, defineView } from './view.js';
+import { type Column, defineView, leadsTo } from './view.js';
 
 /**
  * A new revision as an earlier one was. REST also sets the spec back to it; without REST the revision is made alone, and
@@ -181,11 +181,7 @@ export const REVISIONS = defineView<AgentRevision>({
     listener: ({ spec }) => spec.listenerName,
     id: (revision) => idOf(revision),
   },
-  enter: ({ metadata: { name, namespace } }) => ({
-    kind: 'view',
-    view: 'pods',
-    scope: { title: name, field: LABEL.revision, value: name, namespace },
-  }),
+  enter: leadsTo('pods', LABEL.revision),
   podsOf: ({ metadata: { name, namespace } }) => podsWith(namespace, { [LABEL.revision]: name }),
   texts: ['logs', 'previous'],
   actions: [

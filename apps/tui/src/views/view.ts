@@ -49,6 +49,15 @@ export type Step =
   | { readonly kind: 'text'; readonly text: TextKind }
   | { readonly kind: 'namespace'; readonly namespace: string };
 
+/** Enter leads to the rows of another view that have the name of the selected one in this field. */
+export function leadsTo(view: string, field: string): (row: Item) => Step {
+  return ({ metadata: { name, namespace } }) => ({
+    kind: 'view',
+    view,
+    scope: { title: name, field, value: name, namespace },
+  });
+}
+
 /**
  * Everything about the rows of one kind. The prompt, the table, sorting, filter, help and the linear output are made from
  * it.
