@@ -28,19 +28,19 @@ export const NEW_COMMAND: Command = command(
   async ([name = ''], { python = false }) => (await import('../new/new-command.js')).makeAgent(name, python),
 );
 
+const AGENT_FOLDER = {
+  name: 'folder',
+  about: 'folder with langgraph.json (default the current folder)',
+  isOptional: true,
+  completes: 'folder',
+} as const;
+
 /** `agentplane dev`. */
 export const DEV_COMMAND: Command = command(
   {
     words: 'dev',
     about: 'run the agent of one folder until Ctrl-C, and reload it on every change',
-    arguments: [
-      {
-        name: 'folder',
-        about: 'folder with langgraph.json (default the current folder)',
-        isOptional: true,
-        completes: 'folder',
-      },
-    ],
+    arguments: [AGENT_FOLDER],
     options: {
       port: parsed(
         '--port <port>',
@@ -70,14 +70,7 @@ export const CHECK_COMMAND: Command = command(
   {
     words: 'check',
     about: 'try the agent of a folder: install, load, draw and run each graph once with a made-up model',
-    arguments: [
-      {
-        name: 'folder',
-        about: 'folder with langgraph.json (default the current folder)',
-        isOptional: true,
-        completes: 'folder',
-      },
-    ],
+    arguments: [AGENT_FOLDER],
     options: {
       buildPackages: toggle(
         '--build-packages',

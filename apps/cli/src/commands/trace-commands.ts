@@ -336,61 +336,54 @@ const WHICH = {
   ),
 };
 
+/** A product with runs and datasets. */
+function importCommand(
+  product: 'langsmith' | 'phoenix' | 'langfuse' | 'openai-evals',
+  about: string,
+  examples: readonly string[],
+  more: { readonly deployments?: ReturnType<typeof toggle> } = {},
+): Command {
+  return command(
+    {
+      words: `import ${product}`,
+      about,
+      options: { ...WHICH, ...more, ...OPTIONS },
+      examples,
+      exits: EXITS,
+      needs: 'rest',
+    },
+    async (_words, flags) => (await import('../import/import-command.js')).runImport(product, flags),
+  );
+}
+
 /** `agentplane import …`. */
 export const IMPORT_COMMANDS: readonly Command[] = [
-  command(
-    {
-      words: 'import langsmith',
-      about: 'move projects, runs, feedback, datasets and examples of a LangSmith workspace here',
-      options: {
-        ...WHICH,
-        deployments: toggle('--deployments', 'also create its deployments from git and from images'),
-        ...OPTIONS,
-      },
-      examples: [
-        'import langsmith --from https://api.smith.langchain.com --dry-run',
-        'import langsmith --from https://eu.api.smith.langchain.com --project support-agent --since 2026-06-01',
-      ],
-      exits: EXITS,
-      needs: 'rest',
-    },
-    async (_words, flags) => (await import('../import/import-command.js')).runImport('langsmith', flags),
+  importCommand(
+    'langsmith',
+    'move projects, runs, feedback, datasets and examples of a LangSmith workspace here',
+    [
+      'import langsmith --from https://api.smith.langchain.com --dry-run',
+      'import langsmith --from https://eu.api.smith.langchain.com --project support-agent --since 2026-06-01',
+    ],
+    { deployments: toggle('--deployments', 'also create its deployments from git and from images') },
   ),
-  command(
-    {
-      words: 'import phoenix',
-      about: 'move projects, spans, annotations, datasets and examples of an Arize Phoenix server here',
-      options: { ...WHICH, ...OPTIONS },
-      examples: [
-        'import phoenix --from http://localhost:6006 --dry-run',
-        'import phoenix --from https://phoenix.example.com --project default --api-key-env PHOENIX_API_KEY',
-      ],
-      exits: EXITS,
-      needs: 'rest',
-    },
-    async (_words, flags) => (await import('../import/import-command.js')).runImport('phoenix', flags),
+  importCommand(
+    'phoenix',
+    'move projects, spans, annotations, datasets and examples of an Arize Phoenix server here',
+    [
+      'import phoenix --from http://localhost:6006 --dry-run',
+      'import phoenix --from https://phoenix.example.com --project default --api-key-env PHOENIX_API_KEY',
+    ],
   ),
-  command(
-    {
-      words: 'import langfuse',
-      about: 'move observations, scores, datasets and their items of a Langfuse project here',
-      options: { ...WHICH, ...OPTIONS },
-      examples: ['import langfuse --from https://cloud.langfuse.com --since 2026-06-01'],
-      exits: EXITS,
-      needs: 'rest',
-    },
-    async (_words, flags) => (await import('../import/import-command.js')).runImport('langfuse', flags),
+  importCommand(
+    'langfuse',
+    'move observations, scores, datasets and their items of a Langfuse project here',
+    ['import langfuse --from https://cloud.langfuse.com --since 2026-06-01'],
   ),
-  command(
-    {
-      words: 'import openai-evals',
-      about: 'move evals of the OpenAI platform here: datasets, runs as experiments, results of graders',
-      options: { ...WHICH, ...OPTIONS },
-      examples: ['import openai-evals --from https://api.openai.com/v1 --dry-run'],
-      exits: EXITS,
-      needs: 'rest',
-    },
-    async (_words, flags) => (await import('../import/import-command.js')).runImport('openai-evals', flags),
+  importCommand(
+    'openai-evals',
+    'move evals of the OpenAI platform here: datasets, runs as experiments, results of graders',
+    ['import openai-evals --from https://api.openai.com/v1 --dry-run'],
   ),
   command(
     {
