@@ -6,6 +6,7 @@ import { systemClock } from '#lib/time';
 import { waitFor } from '#lib/testing';
 import { LogPrinter } from './logs-command.js';
 import { type LogsFlags, restLogs } from './read-logs.js';
+import { NO_FLAGS } from './testdata/no-flags.js';
 
 const ID = '00000000-0000-4000-8000-000000000001';
 const second = (n: number): string => `2026-11-23T10:00:${String(n).padStart(2, '0')}.000000000Z`;
@@ -15,19 +16,6 @@ const line = (at: number, text: string, pod = 'one', container = 'agent'): LogLi
   container,
   text,
 });
-const flags: LogsFlags = {
-  namespace: undefined,
-  revision: undefined,
-  container: undefined,
-  tail: undefined,
-  since: undefined,
-  follow: false,
-  previous: false,
-  timestamps: false,
-  output: undefined,
-  data: undefined,
-  context: undefined,
-};
 
 describe('printed logs', () => {
   const print = async (lines: readonly LogLine[], more: object = {}, hasTimes = false): Promise<string> => {
@@ -91,7 +79,7 @@ describe('logs by REST', () => {
     const rest = new RestClient({ url, key: 'k' });
     const logs = {
       rest,
-      flags: { ...flags, ...more },
+      flags: { ...NO_FLAGS, ...more },
       clock: systemClock,
       onNote: (note: string) => notes.push(note),
     };

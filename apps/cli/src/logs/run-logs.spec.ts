@@ -15,6 +15,7 @@ import {
 import { testEmbeddedKube, waitFor } from '#lib/testing';
 import { kubeLogs } from './read-logs.js';
 import { findLogOwner } from './log-owner.js';
+import { NO_FLAGS } from './testdata/no-flags.js';
 
 const CRDS = resolve(import.meta.dirname, '..', '..', '..', '..', 'crds');
 const ID = '00000000-0000-4000-8000-000000000001';
@@ -74,21 +75,8 @@ describe('logs of an export run', () => {
       namespace: NAMESPACE,
       revision: undefined,
     });
-    const flags = {
-      namespace: undefined,
-      revision: undefined,
-      container: undefined,
-      tail: undefined,
-      since: undefined,
-      follow: false,
-      previous: false,
-      timestamps: false,
-      output: undefined,
-      data: undefined,
-      context: undefined,
-    };
     const { signal } = new AbortController();
-    const logs = kubeLogs({ client, owner, flags, signal, onNote: (note) => notes.push(note) });
+    const logs = kubeLogs({ client, owner, flags: NO_FLAGS, signal, onNote: (note) => notes.push(note) });
     await logs.next();
     return notes;
   }
