@@ -88,10 +88,24 @@ export async function makeRevisionFrom(
   if (made === null) throw new CommandError('failed', `deployment ${name} was deleted meanwhile`);
   print(`${deployment.name}: revision ${made} is made from ${from.id}\n`);
   if (from.archived) print(`${from.id} is archived: its variables are not kept, those of now are used\n`);
-  if (!flags.wait) return;
-  await waitForRevision(waiting(rest, flags), deployment, made);
-  const { url } = await readDeployment(rest, deployment.id);
-  print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
+  await untilServing(rest, deployment, made, flags);
+}
+
+/** Waits for a revision, if that is wanted, and prints the address at which it serves. */
+export async function untilServing(
+  rest: RestClient,
+  deployment: Deployment,
+  revisionId: string | null,
+  flags: WaitFlags,
+): Promise<void> {
+  if (!flags.wait || revisionId === null) return;
+  await waitForRevision(waiting(rest, flags), deployment, revisionId);
+  await printAddress(rest, deployment);
+}
+
+async function printAddress(rest: RestClient, { id, name }: Deployment): Promise<void> {
+  const { url } = await readDeployment(rest, id);
+  print(`${name} serves at ${url ?? 'no address yet'}\n`);
 }
 
 /** `agentplane restart NAME`: new pods of the revision that serves, as `kubectl rollout restart` makes them. */
@@ -135,11 +149,10 @@ export async function resume(name: string, flags: WaitFlags): Promise<void> {
   print(`${deployment.name} resumed\n`);
   if (!flags.wait) return;
   await waitUntilServing(waiting(rest, flags), deployment);
-  const { url } = await readDeployment(rest, deployment.id);
-  print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
+  await printAddress(rest, deployment);
 }
 
-export function waiting(rest: RestClient, { timeout }: WaitFlags): RestWait {
+function waiting(rest: RestClient, { timeout }: WaitFlags): RestWait {
   const onProgress = (message: string): boolean => process.stderr.write(`${message}\n`);
   return { rest, clock: systemClock, timeoutMs: timeout, onProgress };
 }

@@ -7,8 +7,8 @@ import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { qualifiedName } from '../objects/find-object.js';
 import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
-import { type Deployment, readDeployment, waitForRevision } from '../rollout/revisions.js';
-import { waiting, type WaitFlags } from '../rollout/rollout-command.js';
+import { type Deployment, readDeployment } from '../rollout/revisions.js';
+import { untilServing, type WaitFlags } from '../rollout/rollout-command.js';
 
 /** A secret as it is sent: without a value the one that it has is kept. */
 interface Secret {
@@ -156,18 +156,6 @@ async function change(
       );
     });
   await untilServing(rest, deployment, made, flags);
-}
-
-async function untilServing(
-  rest: RestClient,
-  deployment: Deployment,
-  revisionId: string | null,
-  flags: WaitFlags,
-): Promise<void> {
-  if (!flags.wait || revisionId === null) return;
-  await waitForRevision(waiting(rest, flags), deployment, revisionId);
-  const { url } = await readDeployment(rest, deployment.id);
-  print(`${deployment.name} serves at ${url ?? 'no address yet'}\n`);
 }
 
 function changeText(before: readonly Secret[], after: readonly Secret[]): string {
