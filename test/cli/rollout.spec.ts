@@ -150,7 +150,7 @@ describe('agentplane with a deployment', () => {
     writeFileSync(keyFile, credentials.apiKey);
     writeFileSync(
       kubeconfig,
-      readFileSync(credentials.kubeconfig, 'utf8').replaceAll(`namespace: ${namespace}`, ''),
+      readFileSync(credentials.kubeconfig, 'utf8').replaceAll(`namespace: ${namespace}`, 'namespace: other'),
     );
     const environment = { XDG_CONFIG_HOME: join(dataFolder, 'far') };
     const act = (...words: string[]): Promise<Ending> => agentplane(words, { environment });
@@ -169,7 +169,7 @@ describe('agentplane with a deployment', () => {
     ])
       expect(await refusal(...words)).toMatch(
         new RegExp(
-          `^2 .*context far belongs to .*${namespace}.* names namespace default; .*--namespace ${namespace}`,
+          `^2 .*context far belongs to .*${namespace}.* names namespace other; .*--namespace ${namespace}`,
         ),
       );
     expect(await refusal(...deploy, '--secrets', variables, '-n', 'default')).toMatch(
