@@ -7,9 +7,7 @@ import {
   exportStatusReason,
   exportWireStatus,
   type ExportWireStatus,
-  idOf,
   isFinishedExport,
-  isUuid,
   LABEL,
   type ObjectKey,
   REASON,
@@ -20,12 +18,12 @@ import { bar, renderTable, visibleText } from '#lib/command-line';
 import type { KubeClient } from '#lib/kube';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
-import { ownNamespace } from '../context/own-namespace.js';
-import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
+import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { findKind, findObject, qualifiedName } from '../objects/find-object.js';
 import { print } from '../output/print-items.js';
 import { LiveLines } from '../output/live-lines.js';
 import { followObject } from '../waiting/follow-object.js';
+import { exportIdOf, scheduleAdvice } from './find-export.js';
 
 export interface ExportChangeFlags extends TargetFlags {
   readonly namespace: string | undefined;
@@ -100,49 +98,6 @@ export async function continueExport(given: string, flags: TargetFlags): Promise
   const rest = new RestClient(target.rest);
   const made = await rest.request<{ readonly id: string }>('POST', `/api/v1/bulk-exports/${id}/continue`);
   print(`export ${made.id} continues ${id}\n`);
-}
-
-/** A destination as the REST interface answers it, as far as its files are looked for. */
-export interface DestinationAnswer {
-  readonly config: {
-    readonly bucket_name: string;
-    readonly prefix: string;
-    readonly region: string | null;
-    readonly endpoint_url: string | null;
-    readonly include_bucket_in_prefix: boolean;
-  };
-}
-
-/**
- * Advice on finding the files of a schedule, which has none itself. @param given name or id of the schedule
- */
-export function scheduleAdvice(given: string): string {
-  const selector = `${LABEL.sourceExport}=${isUuid(given) ? 'NAME' : given}`;
-  return `${given} is a schedule, whose files belong to the exports that it makes: "agentplane export list -l ${selector}" lists those`;
-}
-
-/**
- * The id of an export. Names are those of resources; exports of the archive, and of a context without a kubeconfig, are
- * known by their id alone.
- * @throws CommandError `notFound`
- */
-export async function exportIdOf(target: Target, given: string): Promise<string> {
-  if (isUuid(given)) return given;
-  if (target.kubeconfig === undefined)
-    throw new CommandError(
-      'usage',
-      `export ${given} is named, and ${target.title} has no kubeconfig to look the name up with: give its id`,
-    );
-  const namespace = await ownNamespace(target);
-  return await withKube(target, async ({ client }) => {
-    const found = await client.find(RESOURCES.BulkExport, { namespace, name: given });
-    const id = found && idOf(found);
-    if (id !== undefined) return id;
-    throw new CommandError(
-      'notFound',
-      `export ${given} does not exist in namespace ${namespace}: "agentplane get bx" lists those that do`,
-    );
-  });
 }
 
 export interface ExportLateFlags extends TargetFlags {

@@ -4,7 +4,7 @@ import { EXPORT_COLUMNS, type ExportColumn } from '#lib/trace-store';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { print } from '../output/print-items.js';
-import { type DestinationAnswer, exportIdOf, scheduleAdvice } from './export-command.js';
+import { type DestinationConfig, destinationOf, readExport } from './find-export.js';
 import { DDL_ENGINES, type DdlEngine } from './ddl-engine.js';
 
 export interface ExportDdlFlags extends TargetFlags {
@@ -12,7 +12,6 @@ export interface ExportDdlFlags extends TargetFlags {
 }
 
 interface ExportAnswer {
-  readonly id: string;
   readonly tenant_id: string;
   readonly session_id: string;
   readonly start_time: string;
@@ -20,31 +19,22 @@ interface ExportAnswer {
   readonly format: string;
   readonly format_version: 'v1' | 'v2_beta';
   readonly export_fields: readonly string[] | null;
-  /** Null for one that is no schedule. */
-  readonly interval_hours: number | null;
-  readonly bulk_export_destination_id: string | null;
 }
-
-const PATH = '/api/v1/bulk-exports';
 
 /** `agentplane export ddl NAME --for ENGINE`: statements that make a table over the files of an export. */
 export async function printDdl(given: string, flags: ExportDdlFlags): Promise<void> {
   if (flags.for === undefined)
     throw new CommandError('usage', `name the engine: --for ${DDL_ENGINES.join('|')}`);
   const target = resolveTarget(flags);
-  const id = await exportIdOf(target, given);
   const rest = new RestClient(target.rest);
-  const found = await rest.request<ExportAnswer>('GET', `${PATH}/${id}`);
-  if (found.interval_hours !== null) throw new CommandError('failed', scheduleAdvice(given));
-  const failed = (why: string) =>
-    new CommandError('failed', `rendering the table of export ${given} failed: ${why}`);
+  const found = await readExport<ExportAnswer>(target, rest, given);
+  const deed = `rendering the table of export ${given}`;
   if (found.format !== 'Parquet')
-    throw failed('its files are lines of JSON; docs/reading-exports.md has lines that read these');
-  if (found.bulk_export_destination_id === null) throw failed('its destination was deleted');
-  const { config } = await rest.request<DestinationAnswer>(
-    'GET',
-    `${PATH}/destinations/${found.bulk_export_destination_id}`,
-  );
+    throw new CommandError(
+      'failed',
+      `${deed} failed: its files are lines of JSON; docs/reading-exports.md has lines that read these`,
+    );
+  const config = await destinationOf(rest, found, deed);
   const { export_fields: fields, format_version: formatVersion } = found;
   const day = partitionFolder({
     prefix: config.prefix,
@@ -69,7 +59,7 @@ export async function printDdl(given: string, flags: ExportDdlFlags): Promise<vo
 }
 
 /** The address of the bucket over HTTP, without a slash at its end. */
-function storeUrl(config: DestinationAnswer['config']): string {
+function storeUrl(config: DestinationConfig): string {
   const endpoint = config.endpoint_url ?? `https://s3.${config.region ?? 'us-east-1'}.amazonaws.com`;
   const root = endpoint.replace(/\/+$/, '');
   return config.include_bucket_in_prefix ? `${root}/${config.bucket_name}` : root;

@@ -3,7 +3,7 @@ import { type ObjectStore, ObjectStoreError, openObjectStore } from '#lib/object
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
 import { type OutputFormat, print, renderItems, type Shape } from '../output/print-items.js';
-import { type DestinationAnswer, exportIdOf, scheduleAdvice } from './export-command.js';
+import { type DestinationConfig, destinationOf, EXPORTS_PATH, readExport } from './find-export.js';
 import {
   type BucketProgress,
   compareBucket,
@@ -49,15 +49,9 @@ export async function listFiles(
   { output, ...flags }: TargetFlags & { readonly output: OutputFormat },
 ): Promise<void> {
   const target = resolveTarget(flags);
-  const id = await exportIdOf(target, given);
   const rest = new RestClient(target.rest);
-  const path = `/api/v1/bulk-exports/${id}`;
-  const { interval_hours: interval } = await rest.request<{ readonly interval_hours: number | null }>(
-    'GET',
-    path,
-  );
-  if (interval !== null) throw new CommandError('failed', scheduleAdvice(given));
-  const runs = await rest.request<readonly Run[]>('GET', `${path}/runs`);
+  const { id } = await readExport(target, rest, given);
+  const runs = await rest.request<readonly Run[]>('GET', `${EXPORTS_PATH}/${id}/runs`);
   const files = runs
     .toSorted((a, b) => a.start_time.localeCompare(b.start_time))
     .flatMap(({ id: runId, status, start_time, end_time, metadata }): File[] =>
@@ -76,22 +70,16 @@ export interface ExportVerifyFlags extends TargetFlags {
 
 interface ExportAnswer extends VerifiedExport {
   readonly status: string;
-  /** Null for one that is no schedule. */
-  readonly interval_hours: number | null;
-  readonly bulk_export_destination_id: string | null;
 }
 
-const PATH = '/api/v1/bulk-exports';
 /** States that no waiting changes. */
 const ENDED: readonly string[] = ['CANCELLED', 'FAILED', 'TIMEDOUT'];
 
 /** `agentplane export verify NAME`. */
 export async function verifyExport(given: string, flags: ExportVerifyFlags): Promise<void> {
   const target = resolveTarget(flags);
-  const id = await exportIdOf(target, given);
   const rest = new RestClient(target.rest);
-  const found = await rest.request<ExportAnswer>('GET', `${PATH}/${id}`);
-  if (found.interval_hours !== null) throw new CommandError('failed', scheduleAdvice(given));
+  const found = await readExport<ExportAnswer>(target, rest, given);
   if (found.status !== 'COMPLETED')
     throw new CommandError(
       'failed',
@@ -101,11 +89,8 @@ export async function verifyExport(given: string, flags: ExportVerifyFlags): Pro
           : 'wait until it is COMPLETED'
       }`,
     );
-  const { bulk_export_destination_id: destinationId } = found;
-  if (destinationId === null)
-    throw new CommandError('failed', `verifying export ${given} failed: its destination was deleted`);
-  const { config } = await rest.request<DestinationAnswer>('GET', `${PATH}/destinations/${destinationId}`);
-  const runs = await rest.request<readonly VerifiedRun[]>('GET', `${PATH}/${id}/runs`);
+  const config = await destinationOf(rest, found, `verifying export ${given}`);
+  const runs = await rest.request<readonly VerifiedRun[]>('GET', `${EXPORTS_PATH}/${found.id}/runs`);
   const store = openStore(target, config);
   try {
     const place = { bucket: config.bucket_name, prefix: config.prefix };
@@ -130,7 +115,7 @@ export async function verifyExport(given: string, flags: ExportVerifyFlags): Pro
 }
 
 /** The operator's key for the store of this machine, what the environment has for any other. */
-export function openStore({ local }: Target, config: DestinationAnswer['config']): ObjectStore {
+export function openStore({ local }: Target, config: DestinationConfig): ObjectStore {
   const own = local?.credentials.objectStore;
   const endpoint = config.endpoint_url ?? undefined;
   return openObjectStore({

@@ -16,14 +16,10 @@ import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { ownNamespace } from '../context/own-namespace.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
-import {
-  type DestinationAnswer,
-  exportIdOf,
-  scheduleAdvice,
-  waitForExport,
-} from '../export/export-command.js';
+import { waitForExport } from '../export/export-command.js';
 import { createNew, nameFor, projectRef } from '../export/export-create-command.js';
 import { openStore } from '../export/export-files-command.js';
+import { destinationOf, EXPORTS_PATH, type FoundExport, readExport } from '../export/find-export.js';
 import { type OutputFormat, print, renderItems } from '../output/print-items.js';
 
 export interface SqlFlags extends TargetFlags {
@@ -37,12 +33,9 @@ export interface SqlFlags extends TargetFlags {
   readonly output: OutputFormat;
 }
 
-interface ExportAnswer {
-  readonly id: string;
+interface ExportAnswer extends FoundExport {
   readonly format: string;
   readonly format_version: string;
-  readonly interval_hours: number | null;
-  readonly bulk_export_destination_id: string | null;
   readonly finished_at: string | null;
 }
 
@@ -80,7 +73,6 @@ const CACHE_HOME = optionalText(
   'folder of copies that can be made again; ~/.cache when missing',
 );
 const DEFAULT_WINDOW = '7d';
-const PATH = '/api/v1/bulk-exports';
 const PAGE = 100;
 const FORMATS: Readonly<Record<string, string>> = { '.parquet': 'PARQUET', '.csv': 'CSV', '.json': 'JSON' };
 
@@ -179,7 +171,7 @@ async function completeExports(rest: RestClient): Promise<readonly ExportAnswer[
   const found: ExportAnswer[] = [];
   for (let after = ''; ;) {
     const query = `status=COMPLETED&limit=${PAGE}${after === '' ? '' : `&after=${after}`}`;
-    const page = await rest.request<readonly ExportAnswer[]>('GET', `${PATH}?${query}`);
+    const page = await rest.request<readonly ExportAnswer[]>('GET', `${EXPORTS_PATH}?${query}`);
     found.push(...page.filter((one) => one.format === 'Parquet' && one.interval_hours === null));
     after = page.at(-1)?.id ?? '';
     if (page.length < PAGE) return found;
@@ -187,8 +179,7 @@ async function completeExports(rest: RestClient): Promise<readonly ExportAnswer[
 }
 
 async function oneExport(target: Target, rest: RestClient, given: string): Promise<ExportAnswer> {
-  const found = await rest.request<ExportAnswer>('GET', `${PATH}/${await exportIdOf(target, given)}`);
-  if (found.interval_hours !== null) throw new CommandError('failed', scheduleAdvice(given));
+  const found = await readExport<ExportAnswer>(target, rest, given);
   if (found.format !== 'Parquet')
     throw new CommandError('failed', `export ${given} has lines of JSON and no Parquet`);
   return found;
@@ -205,12 +196,9 @@ function alike(exports: readonly ExportAnswer[]): readonly ExportAnswer[] {
 }
 
 /** Files of an export, from its destination once. A file of a complete export never changes. */
-async function fetchFiles(
-  target: Target,
-  rest: RestClient,
-  { id, ...found }: ExportAnswer,
-): Promise<LocalFile[]> {
-  const runs = await rest.request<readonly RunAnswer[]>('GET', `${PATH}/${id}/runs`);
+async function fetchFiles(target: Target, rest: RestClient, found: ExportAnswer): Promise<LocalFile[]> {
+  const { id } = found;
+  const runs = await rest.request<readonly RunAnswer[]>('GET', `${EXPORTS_PATH}/${id}/runs`);
   const keys = runs.flatMap(({ metadata }) => metadata.result.exported_files);
   const folder = join(cacheFolder(), 'exports', id);
   const files = keys.map((key) => ({
@@ -220,10 +208,7 @@ async function fetchFiles(
   }));
   const missing = files.filter(({ path }) => !existsSync(path));
   if (missing.length === 0) return files;
-  if (found.bulk_export_destination_id === null)
-    throw new CommandError('failed', `reading export ${id} failed: its destination was deleted`);
-  const path = `${PATH}/destinations/${found.bulk_export_destination_id}`;
-  const { config } = await rest.request<DestinationAnswer>('GET', path);
+  const config = await destinationOf(rest, found, `reading export ${id}`);
   const store = openStore(target, config);
   try {
     for (const [at, file] of missing.entries()) {
