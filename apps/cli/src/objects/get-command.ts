@@ -184,13 +184,7 @@ interface TableAnswer {
 }
 
 /** Selection of the objects that a table shows. */
-export interface TableRequest {
-  readonly kind: Kind;
-  /** Undefined: of all namespaces. */
-  readonly namespace: string | undefined;
-  /** One object alone. */
-  readonly name: string | undefined;
-  readonly selector: string | undefined;
+export interface TableRequest extends Omit<Watched, 'limit'> {
   readonly isWide: boolean;
   /** The most rows; undefined: all. */
   readonly limit?: number | undefined;
@@ -262,6 +256,7 @@ export interface Watched {
   readonly kind: Kind;
   /** Undefined: all of them. */
   readonly namespace: string | undefined;
+  /** One object alone. */
   readonly name: string | undefined;
   readonly selector: string | undefined;
   /** Maximum number of existing objects shown at the start. */

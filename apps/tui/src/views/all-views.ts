@@ -13,7 +13,7 @@ import {
 } from '#lib/resources';
 import { deletion } from './common-actions.js';
 import { DEPLOYMENTS } from './deployments.js';
-import { AGE, NAME, PROGRESS_COLUMNS } from './export-cells.js';
+import { AGE, minute, NAME, PROGRESS_COLUMNS } from './export-cells.js';
 import { EXPORTS, SCHEDULES } from './exports.js';
 import { EVENTS_VIEW, LISTENERS, WORKSPACES } from './platform-views.js';
 import { KEYS, STEPS, THREADS, TRACES } from './rest-views.js';
@@ -22,7 +22,7 @@ import { type Column, defineView, leadsTo, type View } from './view.js';
 
 const COLUMNS: readonly Column<BulkExportRun>[] = [
   NAME,
-  { heading: 'FROM', cell: ({ spec }) => spec.startTime.slice(0, 16).replace('T', ' ') },
+  { heading: 'FROM', cell: ({ spec }) => minute(spec.startTime) },
   ...PROGRESS_COLUMNS,
   {
     heading: 'ATTEMPT',
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<BulkExportRun>[] = [
   { heading: 'FILES', cell: ({ status }) => String(status?.files ?? ''), align: 'right' },
   AGE,
   { heading: 'EXPORT', cell: ({ spec }) => spec.exportName, isWide: true },
-  { heading: 'TO', cell: ({ spec }) => spec.endTime.slice(0, 16).replace('T', ' '), isWide: true },
+  { heading: 'TO', cell: ({ spec }) => minute(spec.endTime), isWide: true },
 ];
 
 export const EXPORT_RUNS = defineView<BulkExportRun>({
@@ -68,7 +68,7 @@ export const DESTINATIONS = defineView<BulkExportDestination>({
     NAME,
     { heading: 'BUCKET', cell: ({ spec }) => spec.config.bucketName },
     { heading: 'PREFIX', cell: ({ spec }) => spec.config.prefix ?? '' },
-    { heading: 'TESTED', cell: ({ status }) => status?.testedAt?.slice(0, 16).replace('T', ' ') ?? '' },
+    { heading: 'TESTED', cell: ({ status }) => minute(status?.testedAt) },
     AGE,
     { heading: 'ENDPOINT', cell: ({ spec }) => spec.config.endpointUrl ?? '', isWide: true },
     { heading: 'TITLE', cell: ({ spec }) => spec.displayName ?? '', isWide: true },

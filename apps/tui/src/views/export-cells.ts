@@ -102,3 +102,8 @@ export function exportRank(item: Exporting): string {
   const group = isRunning(item) ? 0 : tone === 'busy' ? 1 : tone === 'bad' ? 2 : 3;
   return `${group} ${String(1e14 - createdMs(item)).padStart(15, '0')}`;
 }
+
+/** Time to the minute, in UTC. */
+export function minute(time: string | undefined): string {
+  return time === undefined ? '' : time.slice(0, 16).replace('T', ' ');
+}

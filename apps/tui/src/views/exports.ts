@@ -8,7 +8,7 @@ import {
   RESOURCES,
 } from '#lib/resources';
 import { deletion, type RowAction, specChange } from './common-actions.js';
-import { AGE, exportRank, NAME, PROGRESS_COLUMNS } from './export-cells.js';
+import { AGE, exportRank, minute, NAME, PROGRESS_COLUMNS } from './export-cells.js';
 import { type Column, defineView, leadsTo, type View } from './view.js';
 
 const REF = RESOURCES.BulkExport;
@@ -24,11 +24,6 @@ function ended(bulkExport: BulkExport): string | undefined {
 
 function projectOf({ status, spec }: BulkExport): string {
   return status?.tracingProjectName ?? spec.tracingProject.name ?? spec.tracingProject.id ?? '';
-}
-
-/** Time to the minute, in UTC. */
-function minute(time: string | undefined): string {
-  return time === undefined ? '' : time.slice(0, 16).replace('T', ' ');
 }
 
 const CHANGES: readonly RowAction<BulkExport>[] = [
