@@ -20,7 +20,7 @@ import { LATEST_END_HOURS, LONGEST_RUN_HOURS, selectRuns } from '../run/run-tabl
 import type { RunChildren, RunRow, StoredRun } from '../run/stored-run.js';
 import { type TotalsRow, usageOf, withTraceTotals } from '../run/trace-totals.js';
 import type { RunOptions } from '../trace-store.js';
-import { type KeyTimes, timesOfTraces } from './run-search.js';
+import { type KeyTimes, type RunPageOptions, timesOfTraces } from './run-search.js';
 
 /** A trace may have any number of runs; an answer does not wait for the children of one that is too large. */
 const TIME_LIMIT_MS = 2_000;
@@ -30,6 +30,13 @@ const MOST_IDS = 60_000;
 /** Bytes of an id, quoted, in an answer: once as a child, and again when it is a direct one. */
 const BYTES_PER_ID = 2 * 39;
 
+/** Times of each of some traces `d`; those of a single one are those that the statement is given. */
+const TIMES = `CROSS JOIN LATERAL (
+    SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
+    WHERE k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id
+  ) AS k`;
+const WITHIN_TIMES = 'AND t.start_time >= k.first AND t.start_time <= k.last';
+
 /**
  * Runs below some run, of the traces of these, as one row for each run that has any. The first row says how many there
  * are; where they are too many it is the only one.
@@ -37,18 +44,15 @@ const BYTES_PER_ID = 2 * 39;
  * Rows of a trace are found as in `withTotals`: between the times of its keys, by the trace. A run may have a thousand
  * ancestors, so those that are not asked for stay in the database.
  */
-const QUERY = `
+const childrenQuery = (traces: number): string => `
 WITH below AS MATERIALIZED (
   SELECT d.project_id, d.trace_id, t.id, t.parent_run_id, t.dotted_order,
     ARRAY(SELECT DISTINCT a FROM unnest(t.parent_run_ids) AS a WHERE a = ANY ($4::uuid[])) AS above
-  FROM (SELECT DISTINCT * FROM unnest($2::uuid[], $3::uuid[]) AS d(project_id, trace_id)) AS d
-  CROSS JOIN LATERAL (
-    SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
-    WHERE k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id
-  ) AS k CROSS JOIN LATERAL (
+  FROM unnest($2::uuid[], $3::uuid[]) AS d(project_id, trace_id)
+  ${traces > 1 ? TIMES : ''} CROSS JOIN LATERAL (
     SELECT t.id, t.parent_run_id, t.parent_run_ids, t.dotted_order
     FROM runs t WHERE t.tenant_id = $1 AND t.trace_id = d.trace_id AND t.project_id IS NOT DISTINCT FROM d.project_id
-      AND t.start_time >= k.first AND t.start_time <= k.last AND t.start_time >= $5 AND t.start_time <= $6
+      AND t.start_time >= $5 AND t.start_time <= $6 ${traces > 1 ? WITHIN_TIMES : ''}
       AND t.parent_run_ids && $4::uuid[] ${FENCE}
   ) AS t LIMIT ${MOST_RUNS + 1}
 ), counted AS MATERIALIZED (SELECT count(*) AS runs, sum(cardinality(above)) AS ids FROM below)
@@ -77,28 +81,32 @@ interface ChildrenRow {
  * Runs with the ids of those below them, in the order of the trace. If the trace is too large, or reading it
  * takes longer than two seconds, they stay without.
  * @param hold receives the bytes that the ids take in an answer
+ * @param times range of the traces of all runs; looked up when absent
  */
 export async function withChildren(
   pool: Pool,
   tenantId: string,
   runs: readonly StoredRun[],
-  hold?: (bytes: number) => void,
+  { hold, times }: { readonly hold?: RunPageOptions['hold']; readonly times?: KeyTimes | undefined },
 ): Promise<readonly StoredRun[]> {
   if (runs.length === 0) return runs;
   const rows = runs.map(({ row }) => row);
-  const values = [
-    tenantId,
-    rows.map(({ projectId }) => projectId),
-    rows.map(({ traceId }) => traceId),
-    rows.map(({ id }) => id),
-  ];
+  const traces = [...new Map(rows.map((row) => [traceOf(row), row])).values()];
+  const ids = traces.map(({ traceId }) => traceId);
   let found: readonly ChildrenRow[];
   try {
     found = await inLimitedTransaction(pool, { limitMs: TIME_LIMIT_MS }, async (client) => {
-      const traces = [...new Set(rows.map(({ traceId }) => traceId))];
-      const times = await timesOfTraces(client, tenantId, traces);
-      if (!times) return [];
-      const given = { text: QUERY, values: [...values, times.first, times.last], types: textTypes };
+      const lie = times ?? (await timesOfTraces(client, tenantId, ids));
+      if (!lie) return [];
+      const values = [
+        tenantId,
+        traces.map(({ projectId }) => projectId),
+        ids,
+        rows.map(({ id }) => id),
+        lie.first,
+        lie.last,
+      ];
+      const given = { text: childrenQuery(traces.length), values, types: textTypes };
       return (await client.query<ChildrenRow>(given)).rows;
     });
   } catch (error) {
@@ -106,9 +114,9 @@ export async function withChildren(
     return runs;
   }
   const [first] = found;
-  const ids = Number(first?.ids ?? 0);
-  if (Number(first?.runs ?? 0) > MOST_RUNS || ids > MOST_IDS) return runs;
-  hold?.(ids * BYTES_PER_ID);
+  const count = Number(first?.ids ?? 0);
+  if (Number(first?.runs ?? 0) > MOST_RUNS || count > MOST_IDS) return runs;
+  hold?.(count * BYTES_PER_ID);
   const children = new Map(found.map((row) => [`${row.project_id} ${row.trace_id} ${row.id}`, row]));
   return runs.map((run) => {
     const { projectId, traceId, id } = run.row;
@@ -184,20 +192,14 @@ const SUMS = `sum(c.total_tokens) AS total_tokens, sum(c.prompt_tokens) AS promp
  * which an equal project would make the planner choose, each of them would be a look-up of its own.
  */
 function query(traces: number): string {
-  // the times of a single trace are those that the statement is given
-  const times = `CROSS JOIN LATERAL (
-    SELECT min(k.start_time) AS first, max(k.start_time) AS last FROM run_keys k
-    WHERE k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id
-  ) AS k`;
-  const ofTrace = traces > 1 ? 'AND t.start_time >= k.first AND t.start_time <= k.last' : '';
   return `
 WITH c AS MATERIALIZED (
   SELECT t.* FROM unnest($2::uuid[], $3::uuid[]) AS d(project_id, trace_id)
-  ${traces > 1 ? times : ''} CROSS JOIN LATERAL (
+  ${traces > 1 ? TIMES : ''} CROSS JOIN LATERAL (
     SELECT t.project_id, t.trace_id, t.parent_run_ids, t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost,
       t.prompt_cost, t.completion_cost
     FROM runs t WHERE t.tenant_id = $1 AND t.trace_id = d.trace_id AND t.project_id IS NOT DISTINCT FROM d.project_id
-      AND t.start_time >= $5 AND t.start_time <= $6 ${ofTrace}
+      AND t.start_time >= $5 AND t.start_time <= $6 ${traces > 1 ? WITHIN_TIMES : ''}
       AND ${isSummedCallSql('t.run_type')} AND (t.total_tokens IS NOT NULL OR t.total_cost IS NOT NULL)
       AND t.parent_run_ids && $4::uuid[] ${FENCE}
   ) AS t
@@ -298,5 +300,7 @@ export async function readRun(
     ? await inTransaction(pool, (db) => withTotals(db, options.tenantId, ended), ['BEGIN READ ONLY'])
     : ended;
   const run = { ...found, row };
-  return options.children ? (await withChildren(pool, options.tenantId, [run], options.hold))[0] : run;
+  return options.children
+    ? (await withChildren(pool, options.tenantId, [run], { hold: options.hold }))[0]
+    : run;
 }

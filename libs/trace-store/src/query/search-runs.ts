@@ -82,9 +82,13 @@ export async function searchRuns(
   const walk = isWalk ? await walkOf(pool, request, options) : undefined;
   const finding = walk ? { walk } : { sealed };
   const limit = finding.sealed ? { ...LIMIT, ...SEALED_READ } : LIMIT;
-  const found = await limitedRead(pool, (db) => readPage(db, payloads, request, finding), limit);
+  const { times, ...found } = await limitedRead(
+    pool,
+    (db) => readPage(db, payloads, request, finding),
+    limit,
+  );
   if (!page.children) return found;
-  return { ...found, runs: await withChildren(pool, tenantId, found.runs, page.hold) };
+  return { ...found, runs: await withChildren(pool, tenantId, found.runs, { hold: page.hold, times }) };
 }
 
 /** The runs of a page where a walk has found them; else how payloads are brought to the statement that finds them. */
@@ -98,7 +102,7 @@ async function readPage(
   payloads: Pick<PayloadStore, 'look' | 'getSome'>,
   asked: SearchRequest,
   { walk, sealed }: Finding,
-): Promise<RunPage> {
+): Promise<RunPage & { readonly times?: KeyTimes | undefined }> {
   const { tenantId, page } = asked;
   const search = await withRootsOf(db, asked);
   const request = { ...asked, search };
@@ -118,16 +122,17 @@ async function readPage(
   const read = new Map((await payloads.getSome(db, left, page.fields)).map((one, at) => [left[at], one]));
   const ended = await withInterrupted(db, tenantId, own);
   // last, since the transaction is aborted where this exceeds its time limit
-  const summed = page.totals ? await withTotals(db, tenantId, ended, search.ids ? undefined : times) : ended;
+  const whole = search.ids ? undefined : times;
+  const summed = page.totals ? await withTotals(db, tenantId, ended, whole) : ended;
   const runs = own.map((row, at) => ({
     row: summed[at] ?? row,
     payloads: seen[at]?.payloads ?? read.get(row) ?? {},
     feedbackStats: stats.get(at) ?? undefined,
   }));
   const part = walk?.part;
-  if (count < marked.length) return { runs, next: cursorOf(own.at(-1), part) };
+  if (count < marked.length) return { runs, next: cursorOf(own.at(-1), part), times: whole };
   if (part === 'marked') return { runs, next: walk?.reached ?? START_OF_REST };
-  return { runs, next: walk?.reached, lookedTo: walk?.reached?.startTime };
+  return { runs, next: walk?.reached, lookedTo: walk?.reached?.startTime, times: whole };
 }
 
 /** Part of the runs that a statement looks at. */

@@ -62,7 +62,7 @@ describe('children of runs', () => {
     runs: readonly StoredRun[],
     hold?: (bytes: number) => void,
   ): Promise<readonly StoredRun['children'][]> {
-    return (await withChildren(pool, TENANT, runs, hold)).map(({ children }) => children);
+    return (await withChildren(pool, TENANT, runs, { hold })).map(({ children }) => children);
   }
 
   const numbered = (trace: string, from: number, to: number): string[] =>
@@ -84,7 +84,7 @@ describe('children of runs', () => {
     const { row } = run('a', 0);
     const others = [{ ...run('a', 0), row: { ...row, projectId: randomUUID() } }, run('a', 0)];
     expect((await childrenOf(others)).map((children) => children?.all.length)).toEqual([0, 3]);
-    expect((await withChildren(pool, randomUUID(), [run('a', 0)]))[0]?.children?.all).toEqual([]);
+    expect((await withChildren(pool, randomUUID(), [run('a', 0)], {}))[0]?.children?.all).toEqual([]);
   });
 
   it('reads no ancestors but those of the answer', async () => {
