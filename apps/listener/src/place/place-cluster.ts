@@ -241,11 +241,11 @@ export class PlaceCluster {
     revision: AgentRevision,
     desired: Deployment,
     existing: Deployment | undefined,
-  ): Promise<void> {
+  ): Promise<Deployment> {
     const { uid = '' } = existing?.metadata ?? {};
     if (desired.spec.replicas !== undefined) this.#handedOver.delete(uid);
     else if (existing && !this.#handedOver.has(uid)) await this.#handOver(existing);
-    await applyManaged(this.#client, this.#owner(revision), { ref: DEPLOYMENTS, desired, existing });
+    return await applyManaged(this.#client, this.#owner(revision), { ref: DEPLOYMENTS, desired, existing });
   }
 
   /**

@@ -67,14 +67,20 @@ export function isWorkloadReady({
  */
 function isAvailable(workload: Deployment | undefined, fewest: number, readyPods: number): boolean {
   const wanted = Math.min(fewest, workload?.spec.replicas ?? 1);
-  const { observedGeneration, replicas, updatedReplicas = 0, availableReplicas = 0 } = workload?.status ?? {};
+  const { observedGeneration, updatedReplicas = 0, availableReplicas = 0 } = workload?.status ?? {};
   return (
     workload !== undefined &&
     wanted > 0 &&
     observedGeneration === workload.metadata.generation &&
     updatedReplicas >= wanted &&
-    (availableReplicas >= wanted || (replicas === updatedReplicas && readyPods >= wanted))
+    (availableReplicas >= wanted || (hasPresentPods(workload) && readyPods >= wanted))
   );
+}
+
+/** True when the Deployment has pods, and all of them have its present template. */
+export function hasPresentPods({ metadata, status }: Deployment): boolean {
+  const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status ?? {};
+  return observedGeneration === metadata.generation && replicas > 0 && replicas === updatedReplicas;
 }
 
 export function isPodReady({ status }: Pod): boolean {

@@ -14,7 +14,7 @@ import { findProgress, findTrouble } from './failure.js';
 import { findPinnedImage } from './pinned-image.js';
 import type { PlannedRevision, RevisionFate } from './plan.js';
 import { type LastWake, type Sleep, sleepText } from './sleep.js';
-import { isPodReady, isWorkloadReady } from './ready-spans.js';
+import { hasPresentPods, isPodReady, isWorkloadReady } from './ready-spans.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
@@ -74,8 +74,8 @@ function podsOf({ workload, queue, pods }: PlannedRevision['world']): { wanted: 
   const counted = (workload?.status?.readyReplicas ?? 0) + (queue?.status?.readyReplicas ?? 0);
   return {
     wanted: (workload?.spec.replicas ?? 1) + (queue?.spec.replicas ?? 0),
-    // the pods themselves say it first
-    ready: Math.max(counted, pods.filter(isPodReady).length),
+    // the pods themselves say it first; without their Deployment they would be counted in a write of its own
+    ready: workload && hasPresentPods(workload) ? Math.max(counted, pods.filter(isPodReady).length) : counted,
   };
 }
 

@@ -170,17 +170,22 @@ export class RolloutReconciler {
     const target = revisions.findIndex(({ world: { revision } }) => revision.metadata.name === serving);
     const served = revisions[target];
     if (served && served.fate.kind !== 'blocked')
-      revisions[target] = await this.#unlessRefused(served, () => this.#applyService(world, served));
+      revisions[target] = await this.#unlessRefused(served, async () => {
+        await this.#applyService(world, served);
+        return served;
+      });
     return revisions;
   }
 
   /**
    * The plan after an action: a revision that serves continues when it is refused, any other may fail for it.
    */
-  async #unlessRefused(planned: PlannedRevision, act: () => Promise<void>): Promise<PlannedRevision> {
+  async #unlessRefused(
+    planned: PlannedRevision,
+    act: () => Promise<PlannedRevision>,
+  ): Promise<PlannedRevision> {
     try {
-      await act();
-      return planned;
+      return await act();
     } catch (error) {
       const refusal = refusalOf(error);
       if (!refusal) throw error;
@@ -194,16 +199,17 @@ export class RolloutReconciler {
     }
   }
 
+  /** @returns the plan with the Deployment that starts pods, which the cache does not show yet */
   async #applyWorkload(
     world: RolloutWorld,
     one: PlannedRevision,
     all: readonly PlannedRevision[],
-  ): Promise<void> {
+  ): Promise<PlannedRevision> {
     const { world: own, fate } = one;
     const { revision, origin, workload, lentTo } = own;
     const replicas = replicasFor(fate, revision);
     // a revision that never ran gets no Deployment just to be scaled to zero
-    if (replicas === undefined || lentTo !== undefined || (replicas === 0 && !workload)) return;
+    if (replicas === undefined || lentTo !== undefined || (replicas === 0 && !workload)) return one;
     const mark = world.deployment.metadata.annotations?.[ANNOTATION.database];
     // new pods are made for the new URI, which a copy from before does not have
     if (workload?.spec.template.metadata?.annotations?.[ANNOTATION.database] !== mark)
@@ -219,12 +225,14 @@ export class RolloutReconciler {
       settings,
       mark,
     );
-    await this.#place.applyWorkload(origin, desired, workload);
+    const applied = await this.#place.applyWorkload(origin, desired, workload);
+    const next = workload?.spec.replicas === 0 ? { ...one, world: { ...own, workload: applied } } : one;
     const queueReplicas = this.#queueReplicas(one, all, connections);
-    if (queueReplicas === undefined) return;
+    if (queueReplicas === undefined) return next;
     const taking = this.#unlessAutoscaled(own.queue, replicas === 0 ? 0 : queueReplicas);
     const queue = buildQueueDeployment(placed, taking, settings, mark);
     await this.#place.applyWorkload(origin, queue, own.queue);
+    return next;
   }
 
   /** An autoscaler of the user's own has the number of a Deployment that is to have pods and has some; none wakes one. */

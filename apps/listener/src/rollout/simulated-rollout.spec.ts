@@ -87,6 +87,22 @@ describe('a simulated rollout', () => {
     await fc.assert(fc.asyncProperty(sequences, check), { numRuns: 300 });
   });
 
+  it('reports the pods that a start begins in the pass that begins it', async () => {
+    const rollout = new SimulatedRollout();
+    for (const step of [
+      { kind: 'revision' },
+      { kind: 'pass' },
+      { kind: 'suspend', isSuspended: true },
+      { kind: 'pass' },
+      { kind: 'pass' },
+      { kind: 'suspend', isSuspended: false },
+    ] as const)
+      await rollout.perform(step);
+    expect(rollout.revisions[0]?.status?.replicas).toBe(0);
+    await rollout.pass();
+    expect(rollout.revisions[0]?.status).toMatchObject({ replicas: 1, readyReplicas: 0 });
+  });
+
   itLong('serves so in ten thousand sequences', async () => {
     await fc.assert(fc.asyncProperty(sequences, check), { numRuns: 10_000 });
   });

@@ -166,6 +166,13 @@ describe('decideSleep', () => {
     });
   });
 
+  it('keeps the cause of a start while it is on record', () => {
+    const started = { isReady: false, note: { since, wakingSince: SECONDS(1) } };
+    expect(decided({ ...started, wake: since })).toMatchObject({ cause: 'a request came' });
+    expect(decided({ ...started, replicas: 0, wake: since })).toMatchObject({ cause: 'a request came' });
+    expect(decided(started)).toMatchObject({ cause: 'it was begun' });
+  });
+
   it('says when a wake began and what it took, once', () => {
     const awake = { note: { since, wakingSince: SECONDS(1.5) } };
     const wake = { at: SECONDS(1.5), seconds: 1.5 };

@@ -108,6 +108,11 @@ function wakeCause(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now
   return isDue ? `work is due at ${wakeAt}` : undefined;
 }
 
+/** The cause of a start whose own cause is not on record any more. */
+function begun({ wakingSince }: SleepNote): string | undefined {
+  return wakingSince === undefined ? undefined : 'it was begun';
+}
+
 /** Question to the pods of the revision that serves; undefined: none. */
 export function idleQuestion(world: RolloutWorld, one: RevisionWorld, now: Date): IdleQuestion | undefined {
   if (!maySleepNow(world, one)) return undefined;
@@ -131,7 +136,7 @@ export function decideSleep(world: RolloutWorld, one: RevisionWorld, now: Date):
   if (!maySleepNow(world, one)) return world.heldBy || !maySleep(one.origin) ? AWAKE : UNHELD;
   if (!hasPods(one)) return note ? sleepOn(world, one, note, now) : AWAKE;
   if (!note) return fallAsleep(world, one, now);
-  const cause = note.wakingSince === undefined ? wakeCause(world, one, note, now) : 'it was begun';
+  const cause = wakeCause(world, one, note, now) ?? begun(note);
   if (cause !== undefined)
     return isWorkloadReady(one) ? awakeAgain(one, note, now) : wakeUp(one, note, cause, now);
   return dozeOff(world, one, note, now);
@@ -145,8 +150,7 @@ function suspended(note: SleepNote | undefined, now: Date): Sleep {
 /** No pods until a request or due work wants it. */
 function sleepOn(world: RolloutWorld, one: RevisionWorld, note: SleepNote, now: Date): Sleep {
   const { asleepSince, wakeAt } = one.revision.status ?? {};
-  if (note.wakingSince !== undefined) return wakeUp(one, note, 'it was begun', now);
-  const cause = wakeCause(world, one, note, now);
+  const cause = wakeCause(world, one, note, now) ?? begun(note);
   if (cause !== undefined) return wakeUp(one, note, cause, now);
   // when it must wake is not on record
   if (asleepSince !== note.since) return AWAKE;

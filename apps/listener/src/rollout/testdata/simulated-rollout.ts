@@ -245,7 +245,10 @@ export class SimulatedRollout {
       holderOf: none,
       forget: none,
       isAutoscaled: () => false,
-      applyWorkload: async (_revision, desired) => this.#write(() => this.#apply(desired)),
+      applyWorkload: async (_revision, desired) => {
+        this.#write(() => this.#apply(desired));
+        return this.#shown(desired.metadata.name) ?? desired;
+      },
       removeWorkload: async ({ metadata: { name } }) => this.#write(() => void this.#workloads.delete(name)),
       applyService: async (_deployment, desired) => this.#write(() => this.#point(desired)),
       applySecrets: async () => undefined,
