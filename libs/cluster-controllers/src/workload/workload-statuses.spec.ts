@@ -48,12 +48,12 @@ describe('WorkloadStatuses', () => {
   it('writes other ready pods at once, and several other changes as one', async () => {
     const ready = { replicas: 1, readyReplicas: 1, availableReplicas: 1 };
     expect(await write(ready)).toEqual([undefined, ready]);
-    expect(await write({ ...ready, replicas: 2 })).toEqual([100, ready]);
-    await clock.advance(60);
+    expect(await write({ ...ready, replicas: 2 })).toEqual([250, ready]);
+    await clock.advance(210);
     expect(await write({ ...ready, replicas: 3 })).toEqual([40, ready]);
     await clock.advance(40);
     expect(await write({ ...ready, replicas: 4 })).toEqual([undefined, { ...ready, replicas: 4 }]);
-    expect(await write({ ...ready, replicas: 5 })).toEqual([100, { ...ready, replicas: 4 }]);
+    expect(await write({ ...ready, replicas: 5 })).toEqual([250, { ...ready, replicas: 4 }]);
     const more = { replicas: 5, readyReplicas: 2, availableReplicas: 2 };
     expect(await write(more)).toEqual([undefined, more]);
   });

@@ -3,8 +3,11 @@ import { keyOf, keyText, type KubeObject, type ObjectKey, type ResourceRef } fro
 import type { ClusterContext } from '../context/discovery.js';
 import { replaceStatus } from './workload-condition.js';
 
-/** Delay of a status that leaves the counts of ready and available pods unchanged; changes within it are written together. */
-const DEBOUNCE_MS = 100;
+/**
+ * Delay of a status that leaves the counts of ready and available pods unchanged; changes within it are written together.
+ * A pod of a spare process is ready within it, so that its start is one write.
+ */
+const DEBOUNCE_MS = 250;
 
 interface WorkloadStatus {
   readonly readyReplicas?: number | undefined;
