@@ -311,7 +311,7 @@ export class PodWorker {
         this.#ports = await ports.ensure(this.#pod, this.#files.readRecord()?.ports ?? {});
         this.#files.writeRecord({ uid, namespace, name, ports: this.#ports });
         this.#reporter.report();
-        void this.#reporter.flush(RETRY_MS).then(() => this.#firstReport.resolve());
+        void this.#reporter.written(RETRY_MS).then(() => this.#firstReport.resolve());
         if (isAccountMounted(this.#pod)) this.#kubeconfigPath = await this.#kubeconfig.start(this.#pod);
         return;
       } catch (error) {

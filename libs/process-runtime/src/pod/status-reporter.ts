@@ -1,6 +1,15 @@
 import { errorText } from '#lib/errors';
 import { compareVersions, isConflict, isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
-import { keyOf, NAMESPACES, type Pod, type PodCondition, PODS, type PodStatus } from '#lib/resources';
+import {
+  CONDITION,
+  keyOf,
+  NAMESPACES,
+  type Pod,
+  POD_SUPPORTED,
+  type PodCondition,
+  PODS,
+  type PodStatus,
+} from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { NodeContext } from '../context/node-context.js';
@@ -40,6 +49,35 @@ export interface StatusReporterOptions {
 const MAX_PAUSE_MS = 5_000;
 
 /**
+ * Delay of a status that only reports how far the start of a pod is: a spare process is ready within it, and the start of
+ * its pod is one write instead of three.
+ */
+const START_MS = 250;
+
+/** True for a pod of which no container has ended, waits for anything but its turn, or was ready before. */
+function isStarting(before: PodStatus | undefined, next: PodStatus): boolean {
+  const containers = [...(next.initContainerStatuses ?? []), ...(next.containerStatuses ?? [])];
+  return (
+    (next.phase === 'Pending' || next.phase === 'Running') &&
+    containers.length > 0 &&
+    !isReady(before) &&
+    !isReady(next) &&
+    next.conditions?.some(({ type }) => type === POD_SUPPORTED) !== true &&
+    containers.every(
+      ({ restartCount, state }) =>
+        restartCount === 0 &&
+        (state?.running !== undefined || state?.waiting?.reason === 'ContainerCreating'),
+    )
+  );
+}
+
+function isReady(status: PodStatus | undefined): boolean {
+  return (
+    status?.conditions?.some(({ type, status: is }) => type === CONDITION.ready && is === 'True') === true
+  );
+}
+
+/**
  * Writes the status of one pod: never two writes at a time, many changes become one write, failures are tried again
  * until the pod is deleted. Annotations ride along, because a node may write `pods/status` and nothing else.
  */
@@ -51,13 +89,19 @@ export class StatusReporter {
   #isDirty = false;
   #isGone = false;
   #writing: Promise<void> | undefined;
+  /** The status that the API server has. */
+  #known: PodStatus | undefined;
+  #urgent = Promise.withResolvers<void>();
 
-  constructor(private readonly options: StatusReporterOptions) {}
+  constructor(private readonly options: StatusReporterOptions) {
+    this.#known = options.pod().status;
+  }
 
   /** Something may have changed. */
   report(): void {
     this.#isDirty = true;
     this.#writing ??= this.#run();
+    if (!isStarting(this.#known, this.options.status())) this.#urgent.resolve();
   }
 
   /**
@@ -76,20 +120,30 @@ export class StatusReporter {
   }
 
   /** Resolves when what is known now is written, the pod is deleted, or the time is over. */
+  async written(withinMs: number): Promise<void> {
+    if (this.#writing) await within(this.#writing, withinMs, this.options.clock);
+  }
+
+  /** The same without the delay of a start. */
   async flush(withinMs: number): Promise<void> {
-    if (!this.#writing) return;
-    await within(this.#writing, withinMs, this.options.clock);
+    this.#urgent.resolve();
+    await this.written(withinMs);
   }
 
   /** The pod is not ours to write to any more. */
   close(): void {
     this.#isGone = true;
+    this.#urgent.resolve();
   }
 
   async #run(): Promise<void> {
     await Promise.resolve(); // changes in the same round of the event loop go together
     let pauseMs = 100;
     while (this.#isDirty && !this.#isGone) {
+      if (isStarting(this.#known, this.options.status()))
+        await within(this.#urgent.promise, START_MS, this.options.clock);
+      this.#urgent = Promise.withResolvers();
+      if (this.#isGone) break;
       this.#isDirty = false;
       try {
         await this.#write();
@@ -123,6 +177,7 @@ export class StatusReporter {
     });
     this.#written = text;
     this.#version = answer.metadata.resourceVersion ?? '';
+    this.#known = status;
     this.#conditions = status.conditions ?? [];
   }
 }
