@@ -60,12 +60,13 @@ type Values = Readonly<Record<string, string>>;
  * @throws ExpansionError
  */
 export async function resolveEnvironment(
-  client: KubeClient,
+  client: Pick<KubeClient, 'find'>,
   pod: Pod,
   container: PodContainer,
   expander: Expander,
 ): Promise<Record<string, string>> {
   const references = new References(client, pod.metadata.namespace ?? '');
+  await references.read(container);
   const resolved: Record<string, string> = {};
   for (const { prefix = '', secretRef, configMapRef } of container.envFrom ?? []) {
     if (secretRef) add(await references.secret(secretRef.name, secretRef.optional));
@@ -103,14 +104,36 @@ async function valueOf(
   );
 }
 
-/** Reads each Secret and ConfigMap once. One at a time by name: a node may not list them. */
+/** Objects read at once; a container may name a hundred. */
+const AT_ONCE = 8;
+
+/** Reads each Secret and ConfigMap once, by name: a node may not list them. */
 class References {
   readonly #known = new Map<string, Promise<Values | undefined>>();
 
   constructor(
-    private readonly client: KubeClient,
+    private readonly client: Pick<KubeClient, 'find'>,
     private readonly namespace: string,
   ) {}
+
+  /** Reads what the variables of a container name, several at once. A failure is that of the variable that needs it. */
+  async read({ env = [], envFrom = [] }: PodContainer): Promise<void> {
+    const sources = [
+      ...envFrom.map(({ secretRef, configMapRef }) => ({ secret: secretRef, configMap: configMapRef })),
+      ...env.map(({ valueFrom }) => ({
+        secret: valueFrom?.secretKeyRef,
+        configMap: valueFrom?.configMapKeyRef,
+      })),
+    ];
+    const secrets = new Set(sources.flatMap(({ secret }) => secret?.name ?? []));
+    const configMaps = new Set(sources.flatMap(({ configMap }) => configMap?.name ?? []));
+    const reads = [
+      ...[...secrets].map((name) => () => this.#findSecret(name)),
+      ...[...configMaps].map((name) => () => this.#findConfigMap(name)),
+    ];
+    for (let at = 0; at < reads.length; at += AT_ONCE)
+      await Promise.allSettled(reads.slice(at, at + AT_ONCE).map((read) => read()));
+  }
 
   async secret(name: string, optional = false): Promise<Values> {
     return required(await this.#findSecret(name), `Secret ${name} not found; create it`, optional) ?? {};

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import type { KubeClient } from '#lib/kube';
+import type { Pod, PodContainer } from '#lib/resources';
+import { ContainerConfigError } from '../pod-values/pod-field.js';
+import { Expander, resolveEnvironment } from './environment.js';
+
+const POD = { metadata: { name: 'a', namespace: 'team' } } as Pod;
+const CONTAINER: PodContainer = {
+  name: 'main',
+  image: 'x',
+  envFrom: [{ secretRef: { name: 'env' } }],
+  env: [
+    { name: 'KEY', valueFrom: { secretKeyRef: { name: 'platform', key: 'value' } } },
+    { name: 'URI', valueFrom: { secretKeyRef: { name: 'database', key: 'value' } } },
+    { name: 'AGAIN', valueFrom: { secretKeyRef: { name: 'platform', key: 'value' } } },
+  ],
+};
+
+describe('resolveEnvironment', () => {
+  /** Answers once `together` reads are waiting. */
+  function reads(together: number, missing?: string) {
+    const asked: string[] = [];
+    const all = Promise.withResolvers<void>();
+    const find = async (_ref: object, { name }: { readonly name: string }): Promise<object | undefined> => {
+      asked.push(name);
+      if (asked.length === together) all.resolve();
+      await all.promise;
+      return name === missing ? undefined : { data: { value: Buffer.from(name).toString('base64') } };
+    };
+    return { asked, client: { find: find as KubeClient['find'] } };
+  }
+
+  it('reads each object once, and all of them at once', async () => {
+    const { asked, client } = reads(3);
+    expect(await resolveEnvironment(client, POD, CONTAINER, new Expander())).toEqual({
+      value: 'env',
+      KEY: 'platform',
+      URI: 'database',
+      AGAIN: 'platform',
+    });
+    expect(asked.toSorted()).toEqual(['database', 'env', 'platform']);
+  });
+
+  it('names the first object that is missing', async () => {
+    const { client } = reads(3, 'platform');
+    await expect(resolveEnvironment(client, POD, CONTAINER, new Expander())).rejects.toThrow(
+      new ContainerConfigError('Secret platform has no key value'),
+    );
+  });
+});
