@@ -188,8 +188,9 @@ export class Controller {
     return this.#queue.oldestMs;
   }
 
-  enqueue(key: ObjectKey): void {
-    this.#queue.add(keyText(key));
+  /** @param afterMs pause before the pass, in which another one may make it needless */
+  enqueue(key: ObjectKey, afterMs = 0): void {
+    this.#queue.addAfter(keyText(key), afterMs);
   }
 
   /** Starts the workers. Keys may be enqueued before. */
