@@ -107,8 +107,11 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     const client = clientOf(asleep);
     await client.threads.create();
     expect((await until(id, 'Ready')).status_message).toBe('the newest revision serves');
-    const { body: events } = await rest.get<unknown>(`/v2/deployments/${id}/events`);
-    for (const reason of ['FellAsleep', 'Woken']) expect(JSON.stringify(events)).toContain(reason);
+    // events are written a quarter of a second late, and a wake may take less
+    await waitFor(async () => {
+      const { body: events } = await rest.get<unknown>(`/v2/deployments/${id}/events`);
+      return ['FellAsleep', 'Woken'].every((reason) => JSON.stringify(events).includes(reason));
+    });
   });
 
   /** When a cron is due that the deployment is asleep for; sooner where the machine is fast. */
