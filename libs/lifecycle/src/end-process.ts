@@ -7,6 +7,9 @@ import { collectGarbage } from './collect-when-idle.js';
  * end at all.
  */
 export function endProcess(exitCode: number): never {
-  collectGarbage();
-  process.exit(exitCode);
+  try {
+    collectGarbage();
+  } finally {
+    process.exit(exitCode);
+  }
 }

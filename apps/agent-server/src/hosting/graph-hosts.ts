@@ -278,7 +278,8 @@ export class GraphHosts implements DescribedGraphs {
 
   /** Limit of runs in progress at once, by the present load of the hosts. */
   get places(): number {
-    return this.#capacity.places;
+    const left = [...this.#left].reduce((sum, { runCount }) => sum + runCount, 0);
+    return Math.min(this.parts.maxRuns, this.#capacity.places + left);
   }
 
   /** Delay of the hosts' timers: that of the best one. */
@@ -414,7 +415,7 @@ export class GraphHosts implements DescribedGraphs {
    * core at work.
    */
   #replaceHung(hung: readonly GraphProcess[]): void {
-    for (const host of this.#left) if (host.runCount === 0 && this.#left.delete(host)) void host.leave();
+    for (const host of this.#left) if (host.isIdle) void host.leave();
     const seat = this.#seats.find(({ ready }) => ready && hung.includes(ready));
     if (!seat || !this.parts.hasSpare || this.#left.size > 0) return;
     this.#spare.keep();
@@ -423,7 +424,8 @@ export class GraphHosts implements DescribedGraphs {
     const host = seat.replace(spare);
     this.#left.add(host);
     void host.ended.then(() => {
-      if (this.#left.delete(host)) this.#hostEnded();
+      this.#left.delete(host);
+      if (!host.isLeaving) this.#hostEnded();
     });
     this.parts.log.warn(
       { pid: host.pid, spare: spare.pid },

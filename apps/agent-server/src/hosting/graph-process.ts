@@ -173,6 +173,9 @@ export class GraphProcess {
   #giving: Promise<void> = Promise.resolve();
   #wasKilled = false;
   #endedIdle = false;
+  /** Inputs that are read for it. */
+  #awaited = 0;
+  #leaving: Promise<void> | undefined;
 
   /** @throws Error when the machine has no memory or no descriptors for one */
   constructor(private readonly parts: GraphProcessParts) {
@@ -226,6 +229,15 @@ export class GraphProcess {
     return this.#runs.size;
   }
 
+  /** True when it has neither runs nor questions, and none is on its way. */
+  get isIdle(): boolean {
+    return this.#runs.size === 0 && this.#asked.size === 0 && this.#awaited === 0;
+  }
+
+  get isLeaving(): boolean {
+    return this.#leaving !== undefined;
+  }
+
   /** Milliseconds since it was last heard of; it reports four times a second. */
   get silentMs(): number {
     return this.#isLoaded ? this.parts.clock.monotonicMs() - this.#heardAtMs : 0;
@@ -268,7 +280,8 @@ export class GraphProcess {
    * together would be held here while the host is busy.
    */
   inTurn<T>(give: () => Promise<T>): Promise<T> {
-    const turn = this.#giving.then(give);
+    this.#awaited++;
+    const turn = this.#giving.then(give).finally(() => this.#awaited--);
     this.#giving = turn.then(
       () => this.#channel.room(),
       () => undefined,
@@ -332,7 +345,11 @@ export class GraphProcess {
   }
 
   /** Lets it send output that waits elsewhere and end; kills it when that takes too long. */
-  async leave(): Promise<void> {
+  leave(): Promise<void> {
+    return (this.#leaving ??= this.#leave());
+  }
+
+  async #leave(): Promise<void> {
     this.#channel.send(toHost({ kind: 'leave' }));
     this.#channel.flush();
     const cancel = this.parts.clock.after(LEAVE_MS, () => this.kill());
