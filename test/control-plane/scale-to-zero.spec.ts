@@ -62,6 +62,16 @@ const REVISION = 'zero-00001';
     await plane.report(REVISION, { ready: true });
   }
 
+  /** A request to the agent whose body does not end: it is not idle, however slowly a test looks at it. @returns ends it */
+  function keepBusy(): () => void {
+    const request = new AbortController();
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('{')) });
+    const headers = { 'content-type': 'application/json' };
+    const options = { method: 'POST', headers, body, duplex: 'half', signal: request.signal } as const;
+    void fetch(`http://${POD_IP}:8000/threads`, options).catch(() => undefined);
+    return () => request.abort();
+  }
+
   /** The port of the activator that the Service leads to while the deployment sleeps. */
   async function heldPort(): Promise<number> {
     const { selector, ports } = (await service()).spec;
@@ -94,12 +104,14 @@ const REVISION = 'zero-00001';
       },
     });
     await runPod();
+    const beginIdling = keepBusy();
     await waitFor(leadsToAgent);
     for (const token of [(await revision()).metadata.uid ?? '', await tokenDigest()]) {
       const headers = { [IDLE_HEADER]: token };
       const answer = await fetch(`http://${POD_IP}:8000/ok?idle=close`, { headers });
       expect(await answer.json()).toEqual({ ok: true });
     }
+    beginIdling();
     await fallAsleep();
     const before = await heldPort();
     await restartListener('SIGKILL');
@@ -111,9 +123,11 @@ const REVISION = 'zero-00001';
     });
     const answer = fetch(`http://127.0.0.1:${await heldPort()}/threads`, { method: 'POST', body: '{}' });
     await runPod();
+    const endWork = keepBusy();
     expect((await answer).status).toBe(415);
     await waitFor(leadsToAgent);
-    expect(await reason()).toBe('Serving');
+    await waitFor(async () => (await reason()) === 'Serving');
+    endWork();
     await fallAsleep();
   });
 });
