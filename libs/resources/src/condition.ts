@@ -1,3 +1,5 @@
+import type { Pod } from './built-in/pod.js';
+import { CONDITION } from './condition-type.js';
 import type { Condition } from './generated/shared.js';
 
 /** A condition before it has its time. */
@@ -6,17 +8,25 @@ export type ConditionDraft = Omit<Condition, 'lastTransitionTime'>;
 /** Draft of each type; `undefined` removes the condition. */
 export type ConditionDrafts = Readonly<Record<string, Omit<ConditionDraft, 'type'> | undefined>>;
 
-/** The condition of this type, if there. */
-export function findCondition(
-  conditions: readonly Condition[] | undefined,
+/** The condition of this type, if there; of our resources, and of pods, nodes and workloads. */
+export function findCondition<C extends { readonly type: string }>(
+  conditions: readonly C[] | undefined,
   type: string,
-): Condition | undefined {
+): C | undefined {
   return conditions?.find((condition) => condition.type === type);
 }
 
 /** True when the condition of this type is there with status True. */
-export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+export function isConditionTrue(
+  conditions: readonly { readonly type: string; readonly status?: string | undefined }[] | undefined,
+  type: string,
+): boolean {
   return findCondition(conditions, type)?.status === 'True';
+}
+
+/** True for a pod whose containers are ready, also while it is being deleted. */
+export function isPodReady({ status }: Pod): boolean {
+  return isConditionTrue(status?.conditions, CONDITION.ready);
 }
 
 /**

@@ -84,6 +84,7 @@ export { CONDITION, POD_SCHEDULED, POD_SUPPORTED, REASON } from './condition-typ
 export {
   findCondition,
   isConditionTrue,
+  isPodReady,
   setCondition,
   updateConditions,
   type ConditionDraft,

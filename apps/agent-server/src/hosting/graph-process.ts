@@ -202,7 +202,7 @@ export class GraphProcess {
     this.ended = ended.then((end) => this.#gone(end));
   }
 
-  /** True when it ended while it had neither runs nor questions, and was not killed. */
+  /** True when it ended while it was idle, and was not killed. */
   get endedIdle(): boolean {
     return this.#endedIdle;
   }
@@ -478,7 +478,7 @@ export class GraphProcess {
     this.#end = error;
     this.#loading.reject(error);
     const { runs } = this;
-    this.#endedIdle = this.#isLoaded && !this.#wasKilled && runs.length === 0 && this.#asked.size === 0;
+    this.#endedIdle = this.#isLoaded && !this.#wasKilled && this.isIdle;
     for (const { resolve } of this.#runs.values())
       resolve({ kind: 'gone', runs, wasKilled: this.#wasKilled, error });
     this.#runs.clear();

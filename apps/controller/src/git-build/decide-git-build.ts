@@ -17,7 +17,7 @@ import {
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
-import { isJobFinished } from '../ended-jobs.js';
+import { isJobFinished, jobCondition } from '../ended-jobs.js';
 
 /** Everything that the build of a revision depends on. */
 export interface GitBuildWorld {
@@ -169,12 +169,9 @@ function decidePassing({ revision, pod, now }: GitBuildWorld, job: Job): GitBuil
 }
 
 function judgeEnd(job: Job, pod: Pod | undefined): GitBuildDecision {
-  const isComplete = job.status?.conditions?.some(
-    ({ type, status }) => type === 'Complete' && status === 'True',
-  );
   if (!pod)
     return failed('the pod of the build was removed before its result was taken; request a new revision');
-  if (isComplete === true) return { kind: 'collect', pod };
+  if (jobCondition(job, 'Complete')) return { kind: 'collect', pod };
   const ended = statusesOf(pod)
     .map(({ state }) => state?.terminated)
     .find((one) => one !== undefined && one.exitCode !== 0);

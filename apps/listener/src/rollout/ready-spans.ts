@@ -1,5 +1,5 @@
 import { wantedQueueReplicas, wantedReplicas } from '#lib/manifests';
-import { COMPONENT, CONDITION, type Deployment, LABEL, type ObjectKey, type Pod } from '#lib/resources';
+import { COMPONENT, type Deployment, isPodReady, LABEL, type ObjectKey, type Pod } from '#lib/resources';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** Passes over a deploying revision are 20 seconds apart at most. */
@@ -81,12 +81,6 @@ function isAvailable(workload: Deployment | undefined, fewest: number, readyPods
 export function hasPresentPods({ metadata, status }: Deployment): boolean {
   const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status ?? {};
   return observedGeneration === metadata.generation && replicas > 0 && replicas === updatedReplicas;
-}
-
-export function isPodReady({ status }: Pod): boolean {
-  return (
-    status?.conditions?.some(({ type, status: is }) => type === CONDITION.ready && is === 'True') === true
-  );
 }
 
 interface Span {

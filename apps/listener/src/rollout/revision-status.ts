@@ -6,6 +6,7 @@ import {
   type ConditionDraft,
   type ConditionDrafts,
   findCondition,
+  isPodReady,
   REASON,
   updateConditions,
 } from '#lib/resources';
@@ -14,7 +15,7 @@ import { findProgress, findTrouble } from './failure.js';
 import { findPinnedImage } from './pinned-image.js';
 import type { PlannedRevision, RevisionFate } from './plan.js';
 import { type LastWake, type Sleep, sleepText } from './sleep.js';
-import { hasPresentPods, isPodReady, isWorkloadReady } from './ready-spans.js';
+import { hasPresentPods, isWorkloadReady } from './ready-spans.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
 

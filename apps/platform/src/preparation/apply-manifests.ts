@@ -6,6 +6,7 @@ import {
   CLUSTER_ROLES,
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
+  isConditionTrue,
   NAMESPACES,
   type ResourceRef,
   ROLE_BINDINGS,
@@ -72,7 +73,7 @@ export async function applyManifests(
 }
 
 function isEstablished({ status }: CustomResourceDefinition): boolean {
-  return status?.conditions?.some((one) => one.type === 'Established' && one.status === 'True') === true;
+  return isConditionTrue(status?.conditions, 'Established');
 }
 
 /** Applies definitions, all at once, and waits until their kinds are served. */

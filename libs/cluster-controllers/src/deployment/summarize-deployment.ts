@@ -1,10 +1,11 @@
-import type { Deployment, DeploymentStatus, ReplicaSet, WorkloadCondition } from '#lib/resources';
 import {
-  type ConditionFields,
-  conditionOf,
-  timeText,
-  withoutCondition,
-} from '../workload/workload-condition.js';
+  type Deployment,
+  type DeploymentStatus,
+  findCondition,
+  type ReplicaSet,
+  type WorkloadCondition,
+} from '#lib/resources';
+import { type ConditionFields, timeText, withoutCondition } from '../workload/workload-condition.js';
 import { isComplete } from './decide-rollout.js';
 import { type DeploymentSets, rollingBounds } from './plan-scaling.js';
 
@@ -40,7 +41,7 @@ export function summarizeDeployment(
   if (deployment.metadata.deletionTimestamp === undefined)
     conditions = progress(deployment, base, conditions, { sets, news, now });
   const failure = [sets.current, ...sets.old].flatMap(
-    (one) => conditionOf(one?.status?.conditions, 'ReplicaFailure') ?? [],
+    (one) => findCondition(one?.status?.conditions, 'ReplicaFailure') ?? [],
   );
   conditions = failure[0]
     ? set(conditions, { ...fieldsOf(failure[0]), type: 'ReplicaFailure' }, at)
@@ -94,7 +95,7 @@ function progress(
 ): Conditions {
   if (!hasDeadline(deployment)) return withoutCondition(conditions, 'Progressing');
   const at = timeText(now);
-  const before = conditionOf(conditions, 'Progressing');
+  const before = findCondition(conditions, 'Progressing');
   const paused = pausedCondition(deployment, before);
   if (paused) return set(conditions, paused, at);
   if (news?.kind === 'created')
@@ -174,7 +175,7 @@ function hasDeadline({ spec }: Deployment): boolean {
 
 /** Time at which a rollout without progress is checked again, in milliseconds since the epoch. */
 export function progressDeadlineMs(deployment: Deployment, status: DeploymentStatus): number | undefined {
-  const condition = conditionOf(status.conditions, 'Progressing');
+  const condition = findCondition(status.conditions, 'Progressing');
   if (!hasDeadline(deployment) || !condition || isComplete(deployment, status)) return undefined;
   if (condition.reason === 'NewReplicaSetAvailable' || condition.reason === 'ProgressDeadlineExceeded')
     return undefined;
@@ -199,7 +200,7 @@ function fieldsOf({ type, status, reason = '', message = '' }: WorkloadCondition
 
 /** Unlike elsewhere a new message alone changes nothing: Kubernetes' deployment controller compares status and reason. */
 function set(conditions: Conditions, next: ConditionFields, at: string): Conditions {
-  const before = conditionOf(conditions, next.type);
+  const before = findCondition(conditions, next.type);
   return before?.status === next.status && before.reason === next.reason
     ? conditions
     : touch(conditions, next, at);
@@ -207,7 +208,7 @@ function set(conditions: Conditions, next: ConditionFields, at: string): Conditi
 
 /** Sets it with the present time of update, since the deadline counts from there. */
 function touch(conditions: Conditions, next: ConditionFields, at: string): Conditions {
-  const before = conditionOf(conditions, next.type);
+  const before = findCondition(conditions, next.type);
   const lastTransitionTime = before?.status === next.status ? (before.lastTransitionTime ?? at) : at;
   return [
     ...conditions.filter(({ type }) => type !== next.type),

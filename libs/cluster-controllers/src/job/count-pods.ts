@@ -1,4 +1,4 @@
-import type { Job, JobSpec, Pod } from '#lib/resources';
+import { isPodReady, type Job, type JobSpec, type Pod } from '#lib/resources';
 import { isPodFinished } from '../workload/workload-condition.js';
 
 export type FailureJudgement =
@@ -110,9 +110,7 @@ export function countPods(job: Job, pods: readonly Pod[]): PodCount {
     uncounted: { succeeded: [...kept.succeeded], failed: [...kept.failed] },
     toRelease,
     active,
-    ready: active.filter((pod) =>
-      pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
-    ).length,
+    ready: active.filter(isPodReady).length,
     terminating: pods.filter((pod) => !isPodFinished(pod) && pod.metadata.deletionTimestamp !== undefined)
       .length,
     ...(verdict === undefined ? {} : { verdict }),

@@ -1,18 +1,17 @@
-import type { Job, JobSpec, Pod, WorkloadCondition } from '#lib/resources';
-import { conditionOf } from '../workload/workload-condition.js';
+import { findCondition, type Job, type JobSpec, type Pod, type WorkloadCondition } from '#lib/resources';
 import type { PodCount } from './count-pods.js';
 
 /** The condition that says how a job ended, if it has. */
 export function finishedCondition(job: Job): WorkloadCondition | undefined {
   const conditions = job.status?.conditions;
-  const ends = [conditionOf(conditions, 'Complete'), conditionOf(conditions, 'Failed')];
+  const ends = [findCondition(conditions, 'Complete'), findCondition(conditions, 'Failed')];
   return ends.find((condition) => condition?.status === 'True');
 }
 
 /** The condition with the coming end of a job, set while its last pods end. */
 function endingCondition(job: Job): WorkloadCondition | undefined {
   const conditions = job.status?.conditions;
-  const ends = [conditionOf(conditions, 'SuccessCriteriaMet'), conditionOf(conditions, 'FailureTarget')];
+  const ends = [findCondition(conditions, 'SuccessCriteriaMet'), findCondition(conditions, 'FailureTarget')];
   return ends.find((condition) => condition?.status === 'True');
 }
 

@@ -2,6 +2,8 @@ import { errorText, TerminalError } from '#lib/errors';
 import { type ControllerSpec, fromObjects, fromOwned, isNotFound } from '#lib/kube';
 import { after, controllerOf, controllerReference, done, type Result } from '#lib/reconcile';
 import {
+  findCondition,
+  isConditionTrue,
   type Job,
   JOBS,
   type JobStatus,
@@ -16,7 +18,6 @@ import type { ClusterContext } from '../context/discovery.js';
 import { makeSlowly, OwnWrites, podOfTemplate } from '../workload/own-writes.js';
 import {
   type ConditionFields,
-  conditionOf,
   isNamespaceTerminating,
   replaceStatus,
   timeText,
@@ -48,7 +49,7 @@ export function summarizeJob(
       { type: 'Suspended', status: 'True', reason: 'JobSuspended', message: 'Job suspended' },
       at,
     );
-  else if (conditionOf(conditions, 'Suspended')?.status === 'True' && decision.kind !== 'end')
+  else if (isConditionTrue(conditions, 'Suspended') && decision.kind !== 'end')
     conditions = set(
       conditions,
       { type: 'Suspended', status: 'False', reason: 'JobResumed', message: 'Job resumed' },
@@ -79,7 +80,7 @@ export function summarizeJob(
 /** The deadline counts from it: set with the first pass that is not suspended, and anew when the job is resumed. */
 function startTimeOf({ status }: Job, isSuspended: boolean, at: string): string | undefined {
   if (isSuspended) return status?.startTime;
-  const wasSuspended = conditionOf(status?.conditions, 'Suspended')?.status === 'True';
+  const wasSuspended = isConditionTrue(status?.conditions, 'Suspended');
   return wasSuspended ? at : (status?.startTime ?? at);
 }
 
@@ -102,7 +103,7 @@ function set(
   next: ConditionFields,
   at: string,
 ): readonly WorkloadCondition[] {
-  const before = conditionOf(conditions, next.type);
+  const before = findCondition(conditions, next.type);
   if (before?.status === next.status) return conditions;
   const condition = { ...next, lastProbeTime: at, lastTransitionTime: at };
   return before

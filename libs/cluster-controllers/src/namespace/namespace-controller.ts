@@ -9,6 +9,7 @@ import {
 } from '#lib/kube';
 import { after, done, type Result } from '#lib/reconcile';
 import {
+  findCondition,
   keyOf,
   type KubeObject,
   type Namespace,
@@ -17,12 +18,7 @@ import {
   type WorkloadCondition,
 } from '#lib/resources';
 import type { ClusterContext, Discovery } from '../context/discovery.js';
-import {
-  type ConditionFields,
-  conditionOf,
-  replaceStatus,
-  timeText,
-} from '../workload/workload-condition.js';
+import { type ConditionFields, replaceStatus, timeText } from '../workload/workload-condition.js';
 
 /** Limit per look. */
 const MAX_PROBLEMS = 25;
@@ -134,7 +130,7 @@ export function summarizeDeletion(
         ),
   ];
   return drafts.map((draft) => {
-    const before = conditionOf(conditions, draft.type);
+    const before = findCondition(conditions, draft.type);
     const lastTransitionTime = before?.status === draft.status ? before.lastTransitionTime : timeText(now);
     return { ...draft, lastTransitionTime: lastTransitionTime ?? timeText(now) };
   });

@@ -2,6 +2,7 @@ import { unless } from '#lib/errors';
 import { type ControllerSpec, fromMapped, fromObjects, isNotFound } from '#lib/kube';
 import { after, done, type Result } from '#lib/reconcile';
 import {
+  isPodReady,
   keyOf,
   LEASES,
   type Node,
@@ -15,7 +16,7 @@ import {
 import type { Clock } from '#lib/time';
 import type { ClusterContext } from '../context/discovery.js';
 import { tolerates } from '../scheduler/tolerates.js';
-import { isPodFinished, podCondition, timeText } from '../workload/workload-condition.js';
+import { isPodFinished, timeText } from '../workload/workload-condition.js';
 
 /** A node's lease is renewed every 10 s; after this long without it the node counts as lost. */
 const GRACE_MS = 40_000;
@@ -254,7 +255,7 @@ class NodeLifecycle {
 
   /** The state of a silent node's pods is unknown, so they get no requests. */
   async #markNotReady(pod: Pod): Promise<void> {
-    if (podCondition(pod, 'Ready')?.status !== 'True') return;
+    if (!isPodReady(pod)) return;
     const { clock, client } = this.context;
     const conditions = pod.status?.conditions?.map((condition) =>
       condition.type === 'Ready'

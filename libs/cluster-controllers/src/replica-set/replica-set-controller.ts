@@ -2,6 +2,8 @@ import { errorText } from '#lib/errors';
 import { type ControllerSpec, fromObjects, fromOwned } from '#lib/kube';
 import { after, controllerReference, done, type Result } from '#lib/reconcile';
 import {
+  findCondition,
+  isPodReady,
   keyOf,
   keyText,
   type ObjectKey,
@@ -16,11 +18,9 @@ import { fromOrphans, performClaim } from '../workload/claim.js';
 import { makeSlowly, OwnWrites, podOfTemplate } from '../workload/own-writes.js';
 import {
   availableAtMs,
-  conditionOf,
   isNamespaceTerminating,
   isPodActive,
   isPodAvailable,
-  isPodReady,
   podCondition,
   withCondition,
   withoutCondition,
@@ -137,8 +137,8 @@ function conditionsOf(
 ): NonNullable<ReplicaSetStatus['conditions']> {
   const before = set.status?.conditions ?? [];
   if (!failure)
-    return conditionOf(before, 'ReplicaFailure') ? withoutCondition(before, 'ReplicaFailure') : before;
-  if (conditionOf(before, 'ReplicaFailure')) return before;
+    return findCondition(before, 'ReplicaFailure') ? withoutCondition(before, 'ReplicaFailure') : before;
+  if (findCondition(before, 'ReplicaFailure')) return before;
   return withCondition(
     before,
     { type: 'ReplicaFailure', status: 'True', ...failure },

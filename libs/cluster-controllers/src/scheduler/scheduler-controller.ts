@@ -10,7 +10,17 @@ import {
 } from '#lib/kube';
 import { type Amounts, parseAmounts, podRequests, shortages, usedBy } from '#lib/kube-semantics';
 import { after, done, type Result } from '#lib/reconcile';
-import { keyOf, keyText, type Node, NODES, type ObjectKey, type Pod, PODS } from '#lib/resources';
+import {
+  CONDITION,
+  isConditionTrue,
+  keyOf,
+  keyText,
+  type Node,
+  NODES,
+  type ObjectKey,
+  type Pod,
+  PODS,
+} from '#lib/resources';
 import type { ClusterContext } from '../context/discovery.js';
 import { isPodFinished, podCondition, timeText } from '../workload/workload-condition.js';
 import { tolerates } from './tolerates.js';
@@ -47,7 +57,7 @@ export function decideNode(pod: Pod, loads: readonly NodeLoad[]): Placement {
 
 function refusalsOf(pod: Pod, requests: Amounts, { node, used }: NodeLoad): readonly string[] {
   if (node.spec?.unschedulable && !toleratesUnschedulable(pod)) return ['node(s) were unschedulable'];
-  if (!isReady(node)) return ['node(s) were not ready'];
+  if (!isConditionTrue(node.status?.conditions, CONDITION.ready)) return ['node(s) were not ready'];
   const labels = node.metadata.labels ?? {};
   if (!Object.entries(pod.spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value))
     return ["node(s) didn't match Pod's node affinity/selector"];
@@ -58,10 +68,6 @@ function refusalsOf(pod: Pod, requests: Amounts, { node, used }: NodeLoad): read
   }
   const short = shortages(requests, used, parseAmounts(node.status?.allocatable));
   return short.map(({ resource }) => (resource === 'pods' ? 'Too many pods' : `Insufficient ${resource}`));
-}
-
-function isReady({ status }: Node): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 }
 
 function toleratesUnschedulable(pod: Pod): boolean {

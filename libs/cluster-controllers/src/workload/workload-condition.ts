@@ -1,6 +1,12 @@
 import { jsonEquals } from '#lib/json';
 import { type Informer, isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
-import type { KubeObject, Pod, PodCondition, WorkloadCondition } from '#lib/resources';
+import {
+  findCondition,
+  type KubeObject,
+  type Pod,
+  type PodCondition,
+  type WorkloadCondition,
+} from '#lib/resources';
 
 /** The cache is right after a moment; without it the next pass meets a conflict, no more. */
 const CACHE_MS = 2_000;
@@ -37,7 +43,7 @@ export function isNamespaceTerminating(error: unknown): boolean {
 }
 
 export function podCondition(pod: Pod, type: string): PodCondition | undefined {
-  return pod.status?.conditions?.find((condition) => condition.type === type);
+  return findCondition(pod.status?.conditions, type);
 }
 
 /** Neither finished nor being deleted. */
@@ -47,10 +53,6 @@ export function isPodActive(pod: Pod): boolean {
 
 export function isPodFinished(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-}
-
-export function isPodReady(pod: Pod): boolean {
-  return podCondition(pod, 'Ready')?.status === 'True';
 }
 
 /**
@@ -77,13 +79,6 @@ export function timeText(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-export function conditionOf(
-  conditions: readonly WorkloadCondition[] | undefined,
-  type: string,
-): WorkloadCondition | undefined {
-  return conditions?.find((condition) => condition.type === type);
-}
-
 /** The list with this condition: nothing changes while status and reason are the same, else it moves to the end, as in Kubernetes. */
 export function withCondition(
   conditions: readonly WorkloadCondition[],
@@ -91,7 +86,7 @@ export function withCondition(
   now: string,
   times: 'update' | 'probe' | 'transition-only',
 ): readonly WorkloadCondition[] {
-  const before = conditionOf(conditions, next.type);
+  const before = findCondition(conditions, next.type);
   if (before?.status === next.status && before.reason === next.reason && before.message === next.message)
     return conditions;
   const lastTransitionTime = before?.status === next.status ? (before.lastTransitionTime ?? now) : now;

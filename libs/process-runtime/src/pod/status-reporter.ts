@@ -2,6 +2,7 @@ import { errorText } from '#lib/errors';
 import { compareVersions, isConflict, isNotFound, KubeApiError, type KubeClient } from '#lib/kube';
 import {
   CONDITION,
+  isConditionTrue,
   keyOf,
   NAMESPACES,
   type Pod,
@@ -60,20 +61,14 @@ function isStarting(before: PodStatus | undefined, next: PodStatus): boolean {
   return (
     (next.phase === 'Pending' || next.phase === 'Running') &&
     containers.length > 0 &&
-    !isReady(before) &&
-    !isReady(next) &&
+    !isConditionTrue(before?.conditions, CONDITION.ready) &&
+    !isConditionTrue(next.conditions, CONDITION.ready) &&
     next.conditions?.some(({ type }) => type === POD_SUPPORTED) !== true &&
     containers.every(
       ({ restartCount, state }) =>
         restartCount === 0 &&
         (state?.running !== undefined || state?.waiting?.reason === 'ContainerCreating'),
     )
-  );
-}
-
-function isReady(status: PodStatus | undefined): boolean {
-  return (
-    status?.conditions?.some(({ type, status: is }) => type === CONDITION.ready && is === 'True') === true
   );
 }
 

@@ -4,7 +4,16 @@ import { jsonEquals } from '#lib/json';
 import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
-import { ANNOTATION, keyText, type ObjectKey, type Pod, PODS, type Service, SERVICES } from '#lib/resources';
+import {
+  ANNOTATION,
+  isPodReady,
+  keyText,
+  type ObjectKey,
+  type Pod,
+  PODS,
+  type Service,
+  SERVICES,
+} from '#lib/resources';
 import { type Endpoint, ServiceListener, sleepOf } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -108,10 +117,7 @@ function targetPort(port: ServicePort, pod: Pod): number | undefined {
 }
 
 function isReady(pod: Pod): boolean {
-  return (
-    pod.metadata.deletionTimestamp === undefined &&
-    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
-  );
+  return pod.metadata.deletionTimestamp === undefined && isPodReady(pod);
 }
 
 function isSelected(pod: Pod, selector: Readonly<Record<string, string>>): boolean {
