@@ -53,7 +53,9 @@ export function ensureBuilt({ force = false } = {}) {
   // a package and an image have what was compiled, and no sources
   if (!existsSync(join(root, 'tsconfig.build.json')) && existsSync(stamp)) return true;
   const sources = ['apps', 'libs', 'bin/bundle.js', 'tsconfig.json', 'tsconfig.build.json', 'package.json'];
-  const built = newest(stamp);
+  const stamped = newest(stamp);
+  // a stamp of the future, from before the clock was set back, proves nothing
+  const built = stamped > Date.now() ? 0 : stamped;
   if (!force && built > 0 && sources.every((path) => newest(join(root, path)) <= built)) return true;
   if (force) rmSync(join(root, 'dist'), { recursive: true, force: true });
   const started = Date.now();
