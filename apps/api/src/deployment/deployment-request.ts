@@ -158,7 +158,7 @@ class RolledOutDeploymentRequest extends DescribedDeploymentRequest {
   @Whole({
     min: 0,
     max: 3600,
-    about: 'How long a new revision must stay ready before it takes over; 5 when unset',
+    about: 'How long a new revision must stay ready before it takes over; half a second when unset',
   })
   min_ready_seconds?: number | null;
 

@@ -88,8 +88,8 @@ function allRevisions({ revisions, elsewhere }: RolloutWorld): readonly AgentRev
   );
 }
 
-/** `minReadySeconds` when unset. */
-const MIN_READY_SECONDS = 5;
+/** `minReadySeconds` when unset: what fails at once never serves, and what fails later is replaced by the former one. */
+const MIN_READY_MS = 500;
 
 /** The revision that serves until this pass decides otherwise. */
 function currentOf(world: RolloutWorld): AgentRevision | undefined {
@@ -112,7 +112,8 @@ function probationMs(world: RolloutWorld, candidate: RevisionWorld, current: str
   const { redeployOf } = candidate.revision.spec;
   const repeated = allRevisions(world).find(({ metadata }) => metadata.name === redeployOf);
   if (!isAnyoneServed || (repeated && retirement(repeated) !== undefined)) return 0;
-  return (world.deployment.spec.minReadySeconds ?? MIN_READY_SECONDS) * 1000;
+  const { minReadySeconds } = world.deployment.spec;
+  return minReadySeconds === undefined ? MIN_READY_MS : minReadySeconds * 1000;
 }
 
 /** Rest of its probation; undefined when it is not ready. */

@@ -48,7 +48,7 @@ describe('a revision that takes over', () => {
       world(
         1,
         revision({ number: 1, ready: true, conditions: [ACTIVE] }),
-        revision({ number: 2, ready: true, readyFor: 4_999 }),
+        revision({ number: 2, ready: true, readyFor: 499 }),
       ),
       'a-00001',
       ['serving', 'deploying'],
@@ -58,7 +58,7 @@ describe('a revision that takes over', () => {
       world(
         1,
         revision({ number: 1, ready: true, conditions: [ACTIVE] }),
-        revision({ number: 2, ready: true, readyFor: 5_000 }),
+        revision({ number: 2, ready: true, readyFor: 500 }),
       ),
       'a-00002',
       ['retiring', 'serving'],

@@ -20,7 +20,7 @@ export interface AgentDeploymentSpec {
   readonly listenerRef?: LocalObjectReference;
   /** Scales the deployment to nothing and makes no revisions. */
   readonly suspend: boolean;
-  /** How long a new revision must stay ready before it takes over from one that serves. A first revision, and one that repeats a revision that has served, take over as soon as they are ready. 5 when unset. */
+  /** How long a new revision must stay ready before it takes over from one that serves. A first revision, and one that repeats a revision that has served, take over as soon as they are ready. Half a second when unset. */
   readonly minReadySeconds?: number;
   /** With minScale 0: how long nothing may be asked of the deployment until it goes to sleep, which stops its pods. The next request, cron or run starts them. 300 when unset. */
   readonly idleSeconds?: number;
