@@ -19,6 +19,7 @@ const all = [
   'nest',
   'trace-store',
   'scale-to-zero',
+  'wakes',
   'control-plane',
 ];
 const HELP = `npm run bench [-- NAME…]         those benchmarks, or all
