@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Admission, type Place } from '#lib/admission';
 import type { Clock } from '#lib/time';
 import { badRequest, expired } from '#lib/kube-semantics';
-import type { StoredObject } from '../store/stored-object.js';
+import { lettersOf, type StoredObject } from '../store/stored-object.js';
 
 interface Snapshot {
   /** User who listed. */
@@ -67,7 +67,7 @@ export class ListPages {
     const isWhole = limit <= 0 || items.length <= limit;
     admit?.(isWhole ? items : items.slice(0, limit));
     if (isWhole) return { items, revision, next: undefined, remaining: 0 };
-    const letters = items.reduce((sum, { json }) => sum + json.length, 0);
+    const letters = items.reduce((sum, item) => sum + lettersOf(item), 0);
     const place = this.#makeRoom(letters, owner);
     const id = randomUUID();
     const expiresAtMs = this.clock.monotonicMs() + LIFETIME_MS;

@@ -4,12 +4,15 @@ import { type BuiltinKind, builtinKinds, type ResourceType, type ScalePaths } fr
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ObjectStore } from '../store/object-store.js';
+import type { StoredObject } from '../store/stored-object.js';
 
 const LIFETIME_MS = 60 * 60_000;
 const SWEEP_MS = 60_000;
 
 /** Removes Events an hour after they were last written: they are news, not history. */
 export class EventExpiry {
+  /** Times of last writes: each event is parsed for it once, and not a minute. */
+  readonly #written = new WeakMap<StoredObject, number>();
   #cancel: (() => void) | undefined;
 
   constructor(
@@ -36,15 +39,21 @@ export class EventExpiry {
   /** Removes what is old now. */
   async sweep(): Promise<void> {
     const before = this.clock.now().getTime() - LIFETIME_MS;
-    const old = this.store.list('events').filter(({ object }) => lastWritten(object) < before);
+    const old = this.store.list('events').filter((event) => this.#writtenMs(event) < before);
     for (const { object } of old) {
       const { namespace = '', name = '' } = object.metadata;
       await this.store.change({ resource: 'events', namespace, name }, (current) =>
-        current && lastWritten(current.object) < before
+        current && this.#writtenMs(current) < before
           ? { kind: 'delete', object: current.object }
           : { kind: 'keep' },
       );
     }
+  }
+
+  #writtenMs(event: StoredObject): number {
+    const writtenMs = this.#written.get(event) ?? lastWritten(event.object);
+    this.#written.set(event, writtenMs);
+    return writtenMs;
   }
 }
 

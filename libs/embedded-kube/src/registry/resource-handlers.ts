@@ -26,7 +26,7 @@ import { checkListOptions, checkListRevision, parseCount, parseListRevision } fr
 import { ListPages } from '../list/list-pages.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
-import type { StoredObject } from '../store/stored-object.js';
+import { lettersOf, type StoredObject } from '../store/stored-object.js';
 import { serveWatch } from '../watch/serve-watch.js';
 import { SharedTexts, type WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
@@ -105,7 +105,7 @@ export class ResourceHandlers {
 
   /** Counts what an answer keeps as it was until its client has read it. @throws ApiError 429 */
   #hold(context: RequestContext, items: readonly StoredObject[]): void {
-    const letters = items.reduce((sum, { json: { length } }) => sum + length, 0);
+    const letters = items.reduce((sum, item) => sum + lettersOf(item), 0);
     this.parts.answers.begin(context, letters);
   }
 
@@ -267,14 +267,15 @@ export class ResourceHandlers {
     const items = this.#selected(served, selectionOf(context, served));
     this.#hold(context, items);
     let letters = 0;
-    for (const { object, json: text } of items) {
-      letters += text.length + DELETION_LETTERS;
+    for (const item of items) {
+      letters += lettersOf(item) + DELETION_LETTERS;
       if (letters > LETTERS_OF_TURN) {
         await this.#nextTurn(context);
         letters = 0;
       }
       // thousands of deletions take minutes, and the client does not wait for them any more
       if (context.signal.aborted) break;
+      const { object } = item;
       const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
       await this.parts.objects.delete(each, options).catch(ignoreGone);
     }

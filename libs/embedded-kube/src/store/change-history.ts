@@ -1,5 +1,5 @@
 import type { Clock } from '#lib/time';
-import type { StoredChange } from './stored-object.js';
+import { lettersOf, type StoredChange } from './stored-object.js';
 
 const MAX_LETTERS = 64 * 1024 * 1024;
 /** Time for which an API server in front of etcd keeps changes. */
@@ -51,14 +51,14 @@ export class ChangeHistory {
     this.#changes = [...changes];
     this.#times = changes.map(() => this.#clock.monotonicMs());
     this.#compacted = compacted;
-    this.#letters = changes.reduce((sum, change) => sum + lettersOf(change), 0);
+    this.#letters = changes.reduce((sum, change) => sum + sizeOf(change), 0);
     this.#trim();
   }
 
   add(change: StoredChange): void {
     this.#changes.push(change);
     this.#times.push(this.#clock.monotonicMs());
-    this.#letters += lettersOf(change);
+    this.#letters += sizeOf(change);
     this.#trim();
   }
 
@@ -104,10 +104,10 @@ export class ChangeHistory {
 }
 
 /** Size of a change: the object after it. The one before it is the previous change's. */
-function lettersOf({ after }: StoredChange): number {
-  return after.json.length;
+function sizeOf({ after }: StoredChange): number {
+  return lettersOf(after);
 }
 
 function lettersOfAll(changes: readonly StoredChange[]): number {
-  return changes.reduce((sum, change) => sum + lettersOf(change), 0);
+  return changes.reduce((sum, change) => sum + sizeOf(change), 0);
 }

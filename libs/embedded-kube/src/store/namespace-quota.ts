@@ -11,7 +11,7 @@ import {
   textAt,
 } from '#lib/kube-semantics';
 import { RESOURCES } from '#lib/resources';
-import { isStepToEnd, type StoredChange } from './stored-object.js';
+import { isStepToEnd, lettersOf, type StoredChange } from './stored-object.js';
 
 /** Name of the ResourceQuota that shows the limits of a namespace. */
 export const QUOTA_NAME = 'agentplane';
@@ -186,7 +186,7 @@ function sizeOf({ type, resource, after, before }: StoredChange): Size {
   const requests = new Map(now ? requestsOf(resource, now.object) : []);
   if (before) addAmounts(requests, negative(requestsOf(resource, before.object)));
   return {
-    letters: (now?.json.length ?? 0) - (before?.json.length ?? 0),
+    letters: (now ? lettersOf(now) : 0) - (before ? lettersOf(before) : 0),
     ports: (now ? portsOf(resource, now.object) : 0) - (before ? portsOf(resource, before.object) : 0),
     requests,
   };

@@ -1,10 +1,11 @@
-import type { StoredChange, StoredObject } from './stored-object.js';
+import { CommittedObject, type StoredChange, type StoredObject, TextPacker } from './stored-object.js';
 
 const NOTHING: readonly StoredObject[] = [];
 
 /** The objects of one resource in memory: by namespace and name, listed in the order of their keys. */
 class ResourceIndex {
   readonly #namespaces = new Map<string, Map<string, StoredObject>>();
+  readonly #packer = new TextPacker();
   readonly #sorted = new Map<string, readonly StoredObject[]>();
 
   get(namespace: string, name: string): StoredObject | undefined {
@@ -23,6 +24,13 @@ class ResourceIndex {
     if (!names?.delete(name)) return;
     if (names.size === 0) this.#namespaces.delete(namespace);
     this.#sorted.delete(namespace);
+  }
+
+  /** Packs the objects that were not read since the last call, one after the other. */
+  *rest(): Generator {
+    for (const names of this.#namespaces.values())
+      for (const stored of names.values())
+        if (stored instanceof CommittedObject && stored.rest(this.#packer)) yield;
   }
 
   list(namespace: string | undefined): readonly StoredObject[] {
@@ -53,6 +61,11 @@ export class ObjectIndex {
   /** Objects in the order of namespace and name; of all namespaces when none is given. */
   list(resource: string, namespace?: string): readonly StoredObject[] {
     return this.#resources.get(resource)?.list(namespace) ?? NOTHING;
+  }
+
+  /** Packs all objects that were not read since the last call, one after the other. */
+  *rest(): Generator {
+    for (const resource of this.#resources.values()) yield* resource.rest();
   }
 
   apply(change: StoredChange): void {

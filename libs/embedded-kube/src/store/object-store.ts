@@ -341,10 +341,22 @@ export class ObjectStore {
   #forgetRegularly(): void {
     this.#stopForgetting = this.options.clock.after(FORGET_EVERY_MS, () => {
       this.history.forgetOld();
+      void this.#rest();
       // while something is written its loop does it
       if (!this.#flushing) void this.#compactLog();
       this.#forgetRegularly();
     });
+  }
+
+  /** Packs what nobody reads, in stretches between which requests are served. */
+  async #rest(): Promise<void> {
+    const { clock } = this.options;
+    let sinceMs = clock.monotonicMs();
+    for (const _ of this.#index.rest()) {
+      if (clock.monotonicMs() - sinceMs < MAX_STRETCH_MS) continue;
+      await setImmediate();
+      sinceMs = clock.monotonicMs();
+    }
   }
 
   async #compactLog(): Promise<void> {

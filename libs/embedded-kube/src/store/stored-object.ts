@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { jsonEquals, parseExactJson } from '#lib/json';
 import { ApiError, type KubeObject } from '#lib/kube-semantics';
 
@@ -35,7 +36,7 @@ const MAX_MANAGERS = 16;
  * @throws ApiError 500 in the words of Kubernetes
  */
 export function checkObjectSize({ type, after, before }: StoredChange): void {
-  if (type === 'DELETED' || after.json.length <= (before?.json.length ?? 0)) return;
+  if (type === 'DELETED' || lettersOf(after) <= (before ? lettersOf(before) : 0)) return;
   const isEnding = after.object.metadata.deletionTimestamp !== undefined;
   if (Buffer.byteLength(after.json) <= MAX_OBJECT_BYTES + (isEnding ? ROOM_TO_END_BYTES : 0)) return;
   throw new ApiError(500, '', 'etcdserver: request is too large');
@@ -49,7 +50,7 @@ export function checkObjectSize({ type, after, before }: StoredChange): void {
 export function isStepToEnd({ after, before }: StoredChange): boolean {
   const { deletionTimestamp, finalizers = [], managedFields } = after.object.metadata;
   if (deletionTimestamp === undefined || before === undefined) return false;
-  if (after.json.length - before.json.length > MAX_STEP_LETTERS) return false;
+  if (lettersOf(after) - lettersOf(before) > MAX_STEP_LETTERS) return false;
   const { metadata } = before.object;
   if (metadata.deletionTimestamp === undefined) return true;
   if (finalizers.length >= (metadata.finalizers ?? []).length) return false;
@@ -71,31 +72,67 @@ export interface StoredObject {
   readonly revision: number;
 }
 
+/** Objects of a kind differ in little: packed with another one at hand, most take a twentieth of their text. */
+export class TextPacker {
+  #like: Buffer | undefined;
+
+  pack(text: string): string {
+    this.#like ??= Buffer.from(text);
+    return deflateRawSync(text, { dictionary: this.#like }).toString('latin1');
+  }
+
+  unpack(packed: string): string {
+    const options = this.#like ? { dictionary: this.#like } : {};
+    return inflateRawSync(Buffer.from(packed, 'latin1'), options).toString();
+  }
+}
+
+/** The text of an object while it is packed. */
+interface Packed {
+  readonly text: string;
+  readonly by: TextPacker;
+}
+
 /**
- * A committed object in the store. An object takes three times the memory of its text, so one that is no
- * longer the newest has only its text, and is parsed again when a watch resumes from it.
+ * A committed object in the store. An object takes three times the memory of its text. One that is no longer the newest
+ * has only its text, and one that was not read for a while only a packed one; both are parsed again for their next
+ * reader.
  */
 export class CommittedObject implements StoredObject {
+  /** Length of the JSON. */
+  readonly letters: number;
+  #text: string | Packed;
   #object: KubeObject | undefined;
-  #former: WeakRef<KubeObject> | undefined;
+  /** The object of a former state, which may still be in memory. */
+  #released: WeakRef<KubeObject> | undefined;
   #isFormer = false;
+  #wasRead = false;
   #apiVersion: string | undefined;
 
   constructor(
-    readonly json: string,
+    json: string,
     readonly revision: number,
     object?: KubeObject,
   ) {
+    this.letters = json.length;
+    this.#text = json;
     this.#object = object;
   }
 
+  get json(): string {
+    this.#wasRead = true;
+    if (typeof this.#text !== 'string') this.#text = this.#text.by.unpack(this.#text.text);
+    return this.#text;
+  }
+
   get object(): KubeObject {
-    const known = this.#object ?? this.#former?.deref();
+    this.#wasRead = true;
+    const known = this.#object ?? this.#released?.deref();
     if (known) return known;
-    const parsed = parseExactJson(this.json) as KubeObject;
-    if (this.#isFormer) this.#former = new WeakRef(parsed);
-    else this.#object = parsed;
-    return parsed;
+    const object = parseExactJson(this.json) as KubeObject;
+    if (this.#isFormer) this.#released = new WeakRef(object);
+    else this.#object = object;
+    return object;
   }
 
   /** Known without the object. */
@@ -105,11 +142,27 @@ export class CommittedObject implements StoredObject {
 
   /** Another state took its place. */
   replaced(): void {
-    this.#apiVersion ??= this.#object?.apiVersion;
-    this.#former ??= this.#object ? new WeakRef(this.#object) : undefined;
     this.#isFormer = true;
+    this.#apiVersion ??= this.#object?.apiVersion;
+    this.#released ??= this.#object && new WeakRef(this.#object);
     this.#object = undefined;
   }
+
+  /** Packs it unless it was read since the last call. @returns true when it was packed, which takes time */
+  rest(by: TextPacker): boolean {
+    const wasRead = this.#wasRead;
+    this.#wasRead = false;
+    if (wasRead || typeof this.#text !== 'string') return false;
+    this.#apiVersion ??= this.#object?.apiVersion;
+    this.#object = undefined;
+    this.#text = { text: by.pack(this.#text), by };
+    return true;
+  }
+}
+
+/** Length of the JSON of an object, which need not be unpacked for it. */
+export function lettersOf(stored: StoredObject): number {
+  return stored instanceof CommittedObject ? stored.letters : stored.json.length;
 }
 
 /** The version that the JSON of an object is in. */

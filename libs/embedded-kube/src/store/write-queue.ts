@@ -1,7 +1,7 @@
 import { Admission, type Place } from '#lib/admission';
 import { PublicError } from '#lib/errors';
 import { ApiError } from '#lib/kube-semantics';
-import type { StoredChange, StoredObject } from './stored-object.js';
+import { lettersOf, type StoredChange, type StoredObject } from './stored-object.js';
 
 /** Lets the holders of one key go one after another; different keys do not wait for each other. */
 export class KeyLocks {
@@ -96,7 +96,7 @@ export class WriteQueue {
     const { namespace, after } = write.change;
     const account = this.#budget.open(namespace);
     try {
-      account.hold(after.json.length);
+      account.hold(lettersOf(after));
     } catch (error) {
       if (!(error instanceof PublicError)) throw error;
       throw new ApiError(
@@ -116,7 +116,7 @@ export class WriteQueue {
     const batch: PendingWrite[] = [];
     let letters = 0;
     for (const write of this.#waiting) {
-      letters += write.change.after.json.length;
+      letters += lettersOf(write.change.after);
       if (batch.length > 0 && letters > this.#limits.batchLetters) break;
       this.#waiting.delete(write);
       if (batch.push(write) === this.#limits.batchWrites) break;

@@ -14,7 +14,7 @@ import { piecesOf } from '../http/write-parts.js';
 import { checkWatchOptions, parseRevision } from '../list/list-options.js';
 import type { Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
-import { CommittedObject, type StoredChange, type StoredObject } from '../store/stored-object.js';
+import { CommittedObject, lettersOf, type StoredChange, type StoredObject } from '../store/stored-object.js';
 import type { SharedTexts, WatchHub } from './watch-hub.js';
 
 /**
@@ -123,7 +123,7 @@ function checkBeginning({ served, selection, presenter }: WatchRequest, { store 
   if (presenter.showsStored) return;
   let letters = 0;
   for (const stored of store.list(storageKey(served.type), selection.namespace))
-    if (isSelected(selection, stored.object) && (letters += stored.json.length) > MAX_PARSED_LETTERS)
+    if (isSelected(selection, stored.object) && (letters += lettersOf(stored)) > MAX_PARSED_LETTERS)
       throw badRequest(
         `a watch of tables or metadata may begin with objects of ${MAX_PARSED_LETTERS} letters of JSON together: list them, and watch from the resourceVersion of the list`,
       );
@@ -174,7 +174,7 @@ class Watch {
   #isTooMuch(changes: readonly StoredChange[]): boolean {
     const { selection, presenter } = this.request;
     if (!hasSelectors(selection) && presenter.showsStored) return false;
-    return changes.reduce((sum, { after }) => sum + after.json.length, 0) > MAX_PARSED_LETTERS;
+    return changes.reduce((sum, { after }) => sum + lettersOf(after), 0) > MAX_PARSED_LETTERS;
   }
 
   *#selected(changes: readonly StoredChange[]): Generator<string> {
