@@ -99,7 +99,7 @@ class GarbageCollector {
     }
     for (const [id, ref] of served) {
       if (this.#followed.has(id)) continue;
-      const informer = this.context.informers.of<KubeObject>(ref, METADATA);
+      const informer = this.context.informers.of<KubeObject>(ref, METADATA, ownershipOf);
       informer.start();
       this.#followed.set(id, { ref, end: informer.on((change) => this.#see(ref, change)) });
     }
@@ -215,6 +215,13 @@ class GarbageCollector {
   #enqueueItem({ metadata: { uid = '', namespace } }: KubeObject): void {
     this.#enqueue(namespace === undefined ? { name: uid } : { namespace, name: uid });
   }
+}
+
+/** The metadata of an object without what is largest in it, since those of all objects are kept. */
+function ownershipOf({ metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp, finalizers, ownerReferences } = metadata;
+  const kept = { name, namespace, uid, resourceVersion, deletionTimestamp, finalizers, ownerReferences };
+  return { metadata: JSON.parse(JSON.stringify(kept)) as KubeObject['metadata'] };
 }
 
 function idOf(ref: ResourceRef): string {

@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '#lib/time';
 import { keyText, type KubeObject, type ResourceRef } from '#lib/resources';
 import type { KubeClient } from '../client/kube-client.js';
 import type { Selection } from '../client/request-options.js';
-import { Informer } from './informer.js';
+import { Informer, type InformerOptions } from './informer.js';
 import { Trouble } from './trouble.js';
 
 export interface InformersOptions {
@@ -28,13 +28,21 @@ export class Informers {
     this.#trouble = new Trouble(options.log);
   }
 
-  /** The informer of a kind, made on the first call; started at once when the others run already. */
-  of<T extends KubeObject>(ref: ResourceRef<T>, selection: Selection = {}): Informer<T> {
+  /**
+   * The informer of a kind, made on the first call; started at once when the others run already.
+   * @param keep part of an object that its only reader needs
+   */
+  of<T extends KubeObject>(
+    ref: ResourceRef<T>,
+    selection: Selection = {},
+    keep?: InformerOptions<T>['keep'],
+  ): Informer<T> {
     const id = idOf(ref, selection);
     const known = this.#informers.get(id);
     // the reference is part of the id, so the objects are of its type
     if (known) return known as Informer<T>;
-    const informer = new Informer<T>({ ...this.options, ref, selection, trouble: this.#trouble });
+    const own = keep ? { keep } : {};
+    const informer = new Informer<T>({ ...this.options, ...own, ref, selection, trouble: this.#trouble });
     this.#informers.set(id, informer);
     if (this.#isStarted) informer.start();
     return informer;

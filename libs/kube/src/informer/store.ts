@@ -38,7 +38,8 @@ export interface Reader<T> {
 export class Store<T extends KubeObject> implements Reader<T> {
   readonly #objects = new Map<string, T>();
   readonly #indexers = new Map<string, Indexer<T>>();
-  readonly #indexes = new Map<string, Map<string, Set<string>>>();
+  /** Keys by value; most values are an owner's with a single object, for which a set would be larger than its key. */
+  readonly #indexes = new Map<string, Map<string, string | Set<string>>>();
 
   constructor() {
     this.addIndex(NAMESPACE_INDEX, ({ metadata }) =>
@@ -63,7 +64,8 @@ export class Store<T extends KubeObject> implements Reader<T> {
     const values = this.#indexes.get(index);
     if (!values) throw new Error(`index ${index} does not exist; add it before reading it`);
     const found: T[] = [];
-    for (const key of values.get(value) ?? []) {
+    const keys = values.get(value) ?? [];
+    for (const key of typeof keys === 'string' ? [keys] : keys) {
       const object = this.#objects.get(key);
       if (object) found.push(object);
     }
@@ -112,8 +114,9 @@ export class Store<T extends KubeObject> implements Reader<T> {
     const index = this.#indexes.get(name);
     for (const value of this.#valuesOf(name, object)) {
       const keys = index?.get(value);
-      if (keys) keys.add(key);
-      else index?.set(value, new Set([key]));
+      if (keys === undefined) index?.set(value, key);
+      else if (typeof keys === 'string') index?.set(value, new Set([keys, key]));
+      else keys.add(key);
     }
   }
 
@@ -121,8 +124,8 @@ export class Store<T extends KubeObject> implements Reader<T> {
     const index = this.#indexes.get(name);
     for (const value of this.#valuesOf(name, object)) {
       const keys = index?.get(value);
-      keys?.delete(key);
-      if (keys?.size === 0) index?.delete(value);
+      if (typeof keys === 'object') keys.delete(key);
+      if (keys === key || (typeof keys === 'object' && keys.size === 0)) index?.delete(value);
     }
   }
 
