@@ -61,6 +61,21 @@ describe('EventSeries', () => {
     await clock.advance(300_000);
     expect(series.next('a', text('x')).kind).not.toBe('drop');
   });
+
+  it('keeps what decides about the next event, and nothing longer', async () => {
+    const clock = new FakeClock();
+    const series = new EventSeries(clock);
+    for (let n = 0; n < 30; n++) series.next('busy', text('x'));
+    series.next('calm', text('x'));
+    await clock.advance(300_000);
+    expect(series.forgetOld()).toBe(true);
+    expect(series.next('calm', text('x')).kind).toBe('repeat');
+    await clock.advance(600_000);
+    expect(series.forgetOld()).toBe(true);
+    expect(series.next('busy', text('x')).kind).toBe('first');
+    await clock.advance(25 * 300_000);
+    expect(series.forgetOld()).toBe(false);
+  });
 });
 
 describe('EventRecorder', () => {

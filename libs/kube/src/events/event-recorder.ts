@@ -87,6 +87,16 @@ export class EventSeries {
     return { kind: 'first', id, count: 1, text: combined };
   }
 
+  /** Forgets what decides about no further event. @returns true when something is left */
+  forgetOld(): boolean {
+    const nowMs = this.clock.monotonicMs();
+    for (const known of [this.#series, this.#similar])
+      for (const [key, { lastMs }] of known) if (nowMs - lastMs >= WINDOW_MS) known.delete(key);
+    for (const [subject, { tokens, atMs }] of this.#allowances)
+      if (tokens + (nowMs - atMs) / REFILL_MS >= BURST) this.#allowances.delete(subject);
+    return this.#series.size + this.#similar.size + this.#allowances.size > 0;
+  }
+
   /** Combines events: from the eleventh different message of a reason on, they are one series. */
   #combined(subject: string, text: EventText, now: number): EventText {
     const key = JSON.stringify([subject, text.type, text.reason]);
@@ -161,6 +171,7 @@ export class EventRecorder {
   #waiting = 0;
   #tail: Promise<void> = Promise.resolve();
   #endPause = (): void => undefined;
+  #isForgetting = false;
 
   constructor(private readonly options: EventRecorderOptions) {
     this.#clock = options.clock ?? systemClock;
@@ -173,6 +184,7 @@ export class EventRecorder {
       `${ref.kind}/${keyText(keyOf(object))}/${object.metadata.uid ?? ''}`,
       text,
     );
+    if (!this.#isForgetting) this.#forgetLater();
     if (step.kind === 'drop' || this.#waiting >= MAX_WAITING) return;
     if (this.#waiting++ === 0) this.#tail = this.#pause();
     this.#tail = this.#tail
@@ -190,6 +202,15 @@ export class EventRecorder {
   async flush(): Promise<void> {
     this.#endPause();
     await this.#tail;
+  }
+
+  /** An object that is idle afterwards, as most are, leaves nothing behind. */
+  #forgetLater(): void {
+    this.#isForgetting = true;
+    this.#clock.after(WINDOW_MS, () => {
+      this.#isForgetting = false;
+      if (this.#series.forgetOld()) this.#forgetLater();
+    });
   }
 
   #pause(): Promise<void> {
