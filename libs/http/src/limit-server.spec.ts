@@ -63,6 +63,18 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
+describe('limitServer, without requests', () => {
+  it('looks at nothing, and ceases to look once the last request has ended', async () => {
+    await listen(reads);
+    expect(clock.pending).toBe(0);
+    const { received } = open(`${HEAD}content-length: 1\r\n\r\n1`);
+    await waitFor(() => received().endsWith('1'));
+    expect(clock.pending).toBe(1);
+    await clock.advance(2_500);
+    await waitFor(() => clock.pending === 0);
+  });
+});
+
 describe('limitServer, for a client that stops sending', () => {
   it('cuts a client in the middle of its headers', async () => {
     await listen(reads, { ...SERVER_LIMITS, headersMs: 200, checkMs: 50 });

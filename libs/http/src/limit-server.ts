@@ -210,6 +210,24 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
     else cutSocket(request.socket);
   }
 
+  let cancel: (() => void) | undefined;
+  let lastMs = 0;
+  // only while it has requests: a machine has a server for each deployment, and most of them sleep
+  const checkLater = (): void => {
+    lastMs = clock.monotonicMs();
+    cancel = exchanges.size === 0 ? undefined : clock.after(limits.checkMs, check);
+  };
+  const check = (): void => {
+    const nowMs = clock.monotonicMs();
+    const isLate = nowMs - lastMs > (LATE_CHECKS + 1) * limits.checkMs;
+    for (const exchange of exchanges)
+      if (isLate) {
+        exchange.body.forgive(nowMs);
+        exchange.answer.forgive(nowMs);
+      } else look(exchange, nowMs);
+    checkLater();
+  };
+
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (!concerns(request)) return;
     const nowMs = clock.monotonicMs();
@@ -220,27 +238,14 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
       answer: new AnswerWatch(response, nowMs),
     };
     exchanges.add(exchange);
+    if (!cancel) checkLater();
     const leave = (): void => {
       if (response.closed && (request.complete || request.destroyed)) exchanges.delete(exchange);
     };
     request.once('close', leave);
     response.once('close', leave);
   });
-
-  let lastMs = clock.monotonicMs();
-  const check = (): void => {
-    const nowMs = clock.monotonicMs();
-    const isLate = nowMs - lastMs > (LATE_CHECKS + 1) * limits.checkMs;
-    lastMs = nowMs;
-    for (const exchange of exchanges)
-      if (isLate) {
-        exchange.body.forgive(nowMs);
-        exchange.answer.forgive(nowMs);
-      } else look(exchange, nowMs);
-    cancel = clock.after(limits.checkMs, check);
-  };
-  let cancel = clock.after(limits.checkMs, check);
-  server.once('close', () => cancel());
+  server.once('close', () => cancel?.());
 }
 
 function lineOf({ method = '', url = '' }: IncomingMessage): Pick<Cut, 'method' | 'path'> {
