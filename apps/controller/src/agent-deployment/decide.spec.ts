@@ -18,6 +18,10 @@ function repeating(one: AgentRevision, redeployOf: string): AgentRevision {
   return { ...one, spec: { ...one.spec, redeployOf } };
 }
 
+function asleep(one: AgentRevision): AgentRevision {
+  return { ...one, status: { ...one.status, asleepSince: '2026-01-02T00:00:00Z' } };
+}
+
 const without = (status: AgentDeployment['status']): Partial<DeploymentWorld> => ({
   deployment: deployment({}, {}, status),
 });
@@ -149,6 +153,16 @@ describe('decideDeployment', () => {
     [
       'settles, and looks at the tracing project every minute',
       { revisions: [READY] },
+      { kind: 'settled', lookAgainMs: 60_000 },
+    ],
+    [
+      'looks at one that sleeps every hour',
+      { revisions: [asleep(READY)] },
+      { kind: 'settled', lookAgainMs: 3_600_000 },
+    ],
+    [
+      'looks at the Secret of one that sleeps every minute',
+      { deployment: deployment({ secretsRef: { name: 's' } }), revisions: [asleep(READY)] },
       { kind: 'settled', lookAgainMs: 60_000 },
     ],
     [

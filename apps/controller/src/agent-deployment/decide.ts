@@ -144,6 +144,8 @@ export type DeploymentDecision =
 const REFUSED_MS = 10_000;
 /** Nothing wakes a deployment when its tracing project is deleted. */
 const PROJECT_LOOK_MS = 60_000;
+/** The same for one that sleeps, which makes no traces. Its wake is a change of its revision, and looks at once. */
+const ASLEEP_LOOK_MS = 3_600_000;
 
 /**
  * Decides in the order in which one thing needs the other: tracing project, platform key and database,
@@ -197,12 +199,14 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
 function decideLook(
   { revisions }: DeploymentWorld,
   login: { readonly tenantId: string; readonly mayHaveServer: boolean },
-  lookAgainMs = PROJECT_LOOK_MS,
+  secretLookMs: number | undefined,
 ): DeploymentDecision {
   const isWaiting = revisions.some(
     ({ status }) =>
       findCondition(status?.conditions, CONDITION.workloadsReady)?.reason === REASON.dependencyUnavailable,
   );
+  const isAsleep = revisions.some(({ status }) => status?.asleepSince !== undefined);
+  const lookAgainMs = secretLookMs ?? (isAsleep ? ASLEEP_LOOK_MS : PROJECT_LOOK_MS);
   return { kind: 'settled', lookAgainMs, ...(isWaiting ? { login } : {}) };
 }
 
