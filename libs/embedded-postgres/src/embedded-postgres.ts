@@ -228,7 +228,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_wal_size: '1GB',
   checkpoint_timeout: '10min',
   random_page_cost: '1.1',
-  autovacuum_naptime: '30s',
   client_connection_check_interval: '10s',
   jit: 'off',
   max_worker_processes: '4',

@@ -17,6 +17,7 @@ import {
 } from './lock-holders.js';
 import { MAX_MUTE, MuteSessions } from './mute-sessions.js';
 import { NotificationQueue } from './notification-queue.js';
+import { VacuumPace } from './vacuum-pace.js';
 
 /** Title of a backend's process: `postgres: ROLE DATABASE ADDRESS(PORT) ACTIVITY`. */
 const BACKEND = /^postgres: (\S+) .*\(\d+\)( |$)/;
@@ -110,6 +111,8 @@ interface Session {
   readonly hosts: readonly string[];
 }
 
+type Work = (connection: OwnConnection) => Promise<void>;
+
 /** State of a role that held too much. A role without one has done nothing lately. */
 type Standing =
   | { readonly kind: 'warned'; readonly atMs: number; readonly pids: readonly number[] }
@@ -157,12 +160,15 @@ export class ServerGuard {
   readonly #mute = new MuteSessions();
   readonly #shares: ConnectionShares;
   readonly #queue: NotificationQueue;
+  readonly #vacuum: VacuumPace;
   #muteLoggedMs = -Infinity;
 
   constructor(private readonly options: ServerGuardOptions) {
     const { log, clock } = options;
     this.#queue = new NotificationQueue(options);
-    this.#shares = new ConnectionShares({ log, clock, change: (work) => this.#change(work) });
+    const change = (work: Work): Promise<boolean> => this.#change(work);
+    this.#shares = new ConnectionShares({ log, clock, change });
+    this.#vacuum = new VacuumPace({ clock, change });
   }
 
   start(): void {
@@ -191,6 +197,7 @@ export class ServerGuard {
       await this.#lookAtQueue(connection, hosts);
       for (const [role, standing] of this.#standings) await this.#advance(connection, role, standing);
       await this.#shares.look(connection, hosts);
+      await this.#vacuum.look(connection);
       this.#isFailing = false;
     } catch (error) {
       await this.#close();
@@ -322,7 +329,7 @@ export class ServerGuard {
    * Runs work in another session, since that of the guard stays in its transaction. One that fails is tried
    * at the next check.
    */
-  async #change(work: (connection: OwnConnection) => Promise<void>): Promise<boolean> {
+  async #change(work: Work): Promise<boolean> {
     const { superuserUri: uri, log } = this.options;
     let connection: OwnConnection | undefined;
     try {
@@ -330,7 +337,7 @@ export class ServerGuard {
       await work(connection);
       return true;
     } catch (error) {
-      log.warn({ error: errorText(error) }, 'changing what a role may have failed, retrying');
+      log.warn({ error: errorText(error) }, 'changing what a role may, or a setting of Postgres, failed, retrying');
       return false;
     } finally {
       await connection?.end().catch(() => undefined);
