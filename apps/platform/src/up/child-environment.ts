@@ -144,7 +144,11 @@ type Environment = Readonly<Record<string, string>>;
  * in arenas of its own, and keeps more of it the larger it once was. Programs that compress or hash in
  * threads would contend for one arena. Read as a process starts.
  */
-export const FRUGAL_MEMORY = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
+export const FRUGAL_MEMORY = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+};
 
 /** Settings of every program. */
 export function programEnvironment(): Environment {
