@@ -1,5 +1,5 @@
-// Deployments at zero on one machine: the memory that they take and the writes that they cause while nobody uses them, and
-// how long the first request to one waits, with a spare process in the workspace and without.
+// Deployments at zero on one machine: the memory and the CPU that they take and the writes that they cause while nobody
+// uses them, and how long the first request to one waits, with a spare process in the workspace and without.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,9 +10,9 @@ import { readArguments } from './read-arguments.mjs';
 const { DEPLOYMENTS: count } = readArguments(
   `npm run bench -- scale-to-zero [DEPLOYMENTS]
 
-DEPLOYMENTS (100) at zero on one machine: the memory that they take and the writes that they cause while nobody uses them,
-and how long the first request to one waits, with a spare process and without. Each is started once, which takes most of
-the time.`,
+DEPLOYMENTS (100) at zero on one machine, and a quarter of them before: the memory and the CPU that they take and the
+writes that they cause while nobody uses them, the memory of one more, and how long the first request to one waits, with a
+spare process and without. Each is started once, which takes most of the time.`,
   { counts: { DEPLOYMENTS: 100 } },
 ).counts;
 const IDLE_MS = 60_000;
@@ -47,22 +47,31 @@ function writes() {
   return Number(JSON.parse(execFileSync('kubectl', raw, { encoding: 'utf8' })).metadata.resourceVersion);
 }
 
-/** Memory that nobody shares, MB, of the platform and all its pods, and the writes of a minute. */
-async function idleCost(settledMs = 30_000) {
+/** Of all processes of the platform and its pods: name, CPU time so far, and memory that nobody shares, MB. */
+function costs() {
+  return processes(dataFolder, platform.pid).map(({ pid, args }) => ({
+    name: /apps\/([a-z-]+)\/src/.exec(args)?.[1] ?? (/postgres/.test(args) ? 'postgres' : 'other'),
+    ...costOf(pid),
+  }));
+}
+
+const sumOf = (rows, field) => rows.reduce((sum, row) => sum + row[field], 0);
+
+/** What an idle minute costs, which is printed. */
+async function idleCost(what, settledMs) {
   await sleep(settledMs);
-  const before = writes();
+  const before = { writes: writes(), cpuMs: sumOf(costs(), 'cpuMs') };
   await sleep(IDLE_MS);
-  const written = writes() - before;
-  const byName = {};
-  let anonymousMb = 0;
-  for (const { pid, args } of processes(dataFolder, platform.pid)) {
-    const name = /apps\/([a-z-]+)\/src/.exec(args)?.[1] ?? (/postgres/.test(args) ? 'postgres' : 'other');
-    const mb = costOf(pid).anonymousMb;
-    byName[name] = (byName[name] ?? 0) + mb;
-    anonymousMb += mb;
-  }
-  const rounded = Object.entries(byName).map(([name, mb]) => `${name} ${mb.toFixed(1)}`);
-  return { anonymousMb, written, text: rounded.join(', ') };
+  const written = writes() - before.writes;
+  const rows = costs();
+  const mb = sumOf(rows, 'anonymousMb');
+  const core = (100 * (sumOf(rows, 'cpuMs') - before.cpuMs)) / IDLE_MS;
+  const byName = Object.entries(Object.groupBy(rows, ({ name }) => name));
+  const text = byName.map(([name, own]) => `${name} ${sumOf(own, 'anonymousMb').toFixed(1)}`).join(', ');
+  process.stdout.write(
+    `${what}: ${mb.toFixed(1)} MB, ${written} writes a minute, ${core.toFixed(1)} % of a core\n  ${text}\n`,
+  );
+  return mb;
 }
 
 async function until(id, reason) {
@@ -117,23 +126,22 @@ async function measureWakes(deployments, how) {
 }
 
 try {
-  const bare = await idleCost();
-  process.stdout.write(
-    `no deployment: ${bare.anonymousMb.toFixed(1)} MB, ${bare.written} writes a minute\n  ${bare.text}\n`,
-  );
+  const bareMb = await idleCost('no deployment', 30_000);
   const deployments = [];
-  const next = Array.from({ length: count }, (_none, n) => n);
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      for (let n = next.shift(); n !== undefined; n = next.shift()) deployments.push(await deploy(n));
-    }),
-  );
-  const idle = await idleCost(SETTLED_MS);
+  const sleepers = async (wanted) => {
+    const next = Array.from({ length: wanted - deployments.length }, (_none, n) => deployments.length + n);
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        for (let n = next.shift(); n !== undefined; n = next.shift()) deployments.push(await deploy(n));
+      }),
+    );
+    return await idleCost(`${wanted} deployments at zero`, SETTLED_MS);
+  };
+  const few = Math.floor(count / 4);
+  const fewMb = await sleepers(few);
+  const allMb = await sleepers(count);
   process.stdout.write(
-    `${count} deployments at zero: ${idle.anonymousMb.toFixed(1)} MB, ${idle.written} writes a minute\n  ${idle.text}\n`,
-  );
-  process.stdout.write(
-    `beyond the idle platform: ${(idle.anonymousMb - bare.anonymousMb).toFixed(1)} MB, ${idle.written - bare.written} writes a minute\n`,
+    `beyond the idle platform: ${(allMb - bareMb).toFixed(1)} MB; of one more deployment: ${((allMb - fewMb) / (count - few)).toFixed(3)} MB\n`,
   );
   await measureWakes(deployments, 'with a spare');
   await platform.stop();
