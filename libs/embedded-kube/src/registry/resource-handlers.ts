@@ -27,7 +27,8 @@ import { ListPages } from '../list/list-pages.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { lettersOf, type StoredObject } from '../store/stored-object.js';
-import { serveWatch } from '../watch/serve-watch.js';
+import { LETTERS_OF_TURN, nextTurn, unpackInTurns } from './in-turns.js';
+import { beginsWithObjects, serveWatch } from '../watch/serve-watch.js';
 import { SharedTexts, type WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
 import { readDeleteOptions, reportUnknownFields, type WriteOptions, writeOptions } from './write-options.js';
@@ -50,11 +51,6 @@ export interface ResourceHandlerParts {
 /** Kinds that PUT may not overwrite blindly: they must say which version they replace. */
 const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
 
-/**
- * A dry run, or a deletion of marked objects, waits for no database between two of thousands of deletions:
- * after so many letters of deleted objects other requests are served.
- */
-const LETTERS_OF_TURN = 256 * 1024;
 /** Cost of a deletion beside that of its object. */
 const DELETION_LETTERS = 8 * 1024;
 
@@ -109,13 +105,15 @@ export class ResourceHandlers {
     this.parts.answers.begin(context, letters);
   }
 
-  #list(context: RequestContext, served: ServedType): Reply {
+  async #list(context: RequestContext, served: ServedType): Promise<Reply> {
     const { query } = context;
     checkListOptions(query);
     const limit = parseCount(query.get('limit'));
     const token = query.get('continue');
     const selection = selectionOf(context, served);
     const presenter = this.#presenter(context, served);
+    const isFiltered = selection.labels.length + selection.fields.length > 0;
+    if (isFiltered && !token) await this.#unpack(context, served, selection);
     const { revision } = this.parts.store;
     const asked = token ? undefined : parseListRevision(query.get('resourceVersion'));
     checkListRevision(asked, query.get('resourceVersionMatch'), revision);
@@ -131,7 +129,6 @@ export class ResourceHandlers {
           admit: (items) => this.#hold(context, items),
         });
     if (token) this.#hold(context, page.items);
-    const isFiltered = selection.labels.length + selection.fields.length > 0;
     const meta = {
       resourceVersion: String(page.revision),
       ...(page.next ? { continue: page.next } : {}),
@@ -140,10 +137,11 @@ export class ResourceHandlers {
     return { kind: 'parts', code: 200, parts: presenter.list(page.items, meta) };
   }
 
-  #watch(context: RequestContext, served: ServedType): Reply {
+  async #watch(context: RequestContext, served: ServedType): Promise<Reply> {
     const { name } = context.info;
     const selection = { ...selectionOf(context, served), ...(name ? { name } : {}) };
     const presenter = this.#presenter(context, served);
+    if (beginsWithObjects(context.query)) await this.#unpack(context, served, selection);
     const reply = serveWatch(
       { context, served, selection, presenter },
       { ...this.parts, texts: this.#texts },
@@ -264,13 +262,15 @@ export class ResourceHandlers {
 
   async #deleteCollection(context: RequestContext, served: ServedType): Promise<Reply> {
     const options = await readDeleteOptions(context);
-    const items = this.#selected(served, selectionOf(context, served));
+    const selection = selectionOf(context, served);
+    await this.#unpack(context, served, selection);
+    const items = this.#selected(served, selection);
     this.#hold(context, items);
     let letters = 0;
     for (const item of items) {
       letters += lettersOf(item) + DELETION_LETTERS;
       if (letters > LETTERS_OF_TURN) {
-        await this.#nextTurn(context);
+        await nextTurn(context);
         letters = 0;
       }
       // thousands of deletions take minutes, and the client does not wait for them any more
@@ -283,11 +283,8 @@ export class ResourceHandlers {
     return { kind: 'parts', code: 200, parts: this.#presenter(context, served).list(items, meta) };
   }
 
-  /** Also for who has gone, which is looked at afterwards. */
-  async #nextTurn({ nextTurn, signal }: RequestContext): Promise<void> {
-    await nextTurn().catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
+  #unpack(context: RequestContext, { type }: ServedType, { namespace }: Selection): Promise<void> {
+    return unpackInTurns(context, this.parts.store.list(storageKey(type), namespace));
   }
 
   #selected(served: ServedType, selection: Selection) {

@@ -20,8 +20,8 @@ async function isKept(first: WeakRef<object>): Promise<boolean> {
   return first.deref() !== undefined;
 }
 
-describe('a committed object', () => {
-  it('is released when it was not read since the last rest, and parsed for its next reader', async () => {
+describe('CommittedObject', () => {
+  it('releases what was not read since the last rest, and parses it for its next reader', async () => {
     const { stored, first } = committed();
     stored.rest(packer);
     expect(await isKept(first)).toBe(false);
@@ -30,7 +30,7 @@ describe('a committed object', () => {
     expect(stored.object).toBe(stored.object);
   });
 
-  it('stays while it is read', async () => {
+  it('keeps what is read', async () => {
     const { stored, first } = committed();
     for (let n = 0; n < 3; n++) {
       expect(stored.object.kind).toBe('ConfigMap');
@@ -41,7 +41,7 @@ describe('a committed object', () => {
     expect(await isKept(first)).toBe(false);
   });
 
-  it('is released at once when another state took its place', async () => {
+  it('releases what another state took the place of', async () => {
     const { stored, first } = committed();
     expect(stored.object.kind).toBe('ConfigMap');
     stored.replaced();

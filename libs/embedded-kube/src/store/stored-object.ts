@@ -148,6 +148,11 @@ export class CommittedObject implements StoredObject {
     this.#object = undefined;
   }
 
+  /** Unpacks it for readers that cannot wait. @returns the letters that were unpacked, which takes time */
+  unpack(): number {
+    return typeof this.#text !== 'string' && this.object ? this.letters : 0;
+  }
+
   /** Packs it unless it was read since the last call. @returns true when it was packed, which takes time */
   rest(by: TextPacker): boolean {
     const wasRead = this.#wasRead;

@@ -85,6 +85,12 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const MAX_PARSED_LETTERS = 4 * 1024 * 1024;
 const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
 
+/** True when a watch begins with all objects, and not with the changes after a version. */
+export function beginsWithObjects(query: URLSearchParams): boolean {
+  const asked = query.get('sendInitialEvents');
+  return asked === null ? !parseRevision(query.get('resourceVersion')) : isTrue(asked);
+}
+
 /**
  * A watch: first what the client has not seen (all objects, or the changes after its resource version), then every
  * change until its timeout. Bookmarks carry the position alone.
@@ -94,10 +100,7 @@ export function serveWatch(request: WatchRequest, sources: WatchSources): Reply 
   checkWatchOptions(query);
   const from = parseRevision(query.get('resourceVersion'));
   const hasBookmarks = isTrue(query.get('allowWatchBookmarks'));
-  const sendInitial =
-    query.get('sendInitialEvents') === null
-      ? from === undefined || from === 0
-      : isTrue(query.get('sendInitialEvents'));
+  const sendInitial = beginsWithObjects(query);
   if (sendInitial) checkBeginning(request, sources);
   return {
     kind: 'stream',

@@ -337,7 +337,10 @@ export class ServerGuard {
       await work(connection);
       return true;
     } catch (error) {
-      log.warn({ error: errorText(error) }, 'changing what a role may, or a setting of Postgres, failed, retrying');
+      log.warn(
+        { error: errorText(error) },
+        'changing what a role may, or a setting of Postgres, failed, retrying',
+      );
       return false;
     } finally {
       await connection?.end().catch(() => undefined);

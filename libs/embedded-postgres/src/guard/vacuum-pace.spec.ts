@@ -3,10 +3,10 @@ import { type OwnConnection, openConnection } from '#lib/postgres';
 import { FakeClock, testPostgres, waitFor } from '#lib/testing';
 import { VacuumPace } from './vacuum-pace.js';
 
-describe('the pace of vacuum workers', () => {
+describe('VacuumPace', () => {
   const postgres = testPostgres();
 
-  it('is half a minute for a database with few others, and longer with many', async () => {
+  it('waits half a minute with few databases, and longer with many', async () => {
     const { uri } = await postgres.freshDatabase();
     const open = (): Promise<OwnConnection> => openConnection({ uri, applicationName: 'test' });
     const connection = await open();
