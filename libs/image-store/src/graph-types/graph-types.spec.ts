@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { INSTALLATION, packagesOf } from '#lib/data-folder';
 import { GRAPH_TYPES_FILE } from '#lib/graph-configuration';
+import { GRAPH_SOURCES_FILE } from '#lib/graph-sources';
 import type { JsonObject } from '#lib/json';
 import { temporaryFolder } from '#lib/testing';
 import { keepGraphTypes } from './keep-graph-types.js';
@@ -258,6 +259,20 @@ export const graph = entrypoint('essay', async (topic: string) => ({ topic, isAp
       { found: {} },
     ]);
     expect(JSON.stringify(kept)).not.toContain('password');
+  });
+
+  it('lets every user of a pod read what it keeps, whatever the umask', async () => {
+    const before = process.umask(0o077);
+    try {
+      const folder = join(root, `agent-${made}`);
+      await keep({ 'langgraph.json': graphsOf({ a: './a.ts:graph' }), 'a.ts': 'export const graph = 1;' });
+      const modes = ['.agentplane', GRAPH_TYPES_FILE, GRAPH_SOURCES_FILE].map(
+        (path) => statSync(join(folder, path)).mode & 0o777,
+      );
+      expect(modes).toEqual([0o755, 0o644, 0o644]);
+    } finally {
+      process.umask(before);
+    }
   });
 
   it('writes through no link that a script of a package has made', async () => {

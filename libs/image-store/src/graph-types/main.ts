@@ -6,6 +6,8 @@ import { keepSources } from '#lib/graph-sources';
 // A process of its own: calls to the compiler block, and its memory goes with it. Writes the schemas of an agent's graphs, and
 // with --sources its files as JavaScript, into its folder and prints a line for each problem. Arguments: the graph
 // configuration, and more folders that may be read.
+// pods have users of their own, and the platform's umask closes what it writes to all of them
+process.umask(0o022);
 const words = process.argv.slice(2);
 const keepsSources = words[0] === '--sources';
 const [configuration = '', ...others] = keepsSources ? words.slice(1) : words;
