@@ -116,7 +116,7 @@ export async function startMachine(
     clock,
     log,
     file: join(folder, 'services.json'),
-    hasPort: (pod, port) => node.hasPort(pod, port),
+    node,
   });
   context.own(proxy);
   const services = informers.of(SERVICES);

@@ -63,6 +63,7 @@ export interface ServiceListenerOptions {
  */
 export class ServiceListener {
   readonly #server: Server;
+  readonly #gate: SleepGate;
   readonly #isHttp: boolean;
   readonly #host: string;
   readonly #clock: Clock;
@@ -71,11 +72,13 @@ export class ServiceListener {
   constructor(options: ServiceListenerOptions) {
     const { port, endpoints, room, clock } = options;
     const choice = new EndpointChoice(endpoints, clock);
+    const ready = (): string[] => endpoints().map(({ pod }) => pod);
+    this.#gate = new SleepGate({ ...(options.sleep ?? AWAKE), ready, clock });
     this.#clock = clock;
     this.#host = options.host ?? '127.0.0.1';
     this.#isHttp = /^http(-|$)/.test(port.name ?? '');
     this.#server = this.#isHttp
-      ? httpServer(choice, options)
+      ? httpServer(choice, this.#gate, options)
       : createTcpServer((socket) => {
           if (socket.destroyed) return;
           room.begin(socket);
@@ -104,6 +107,11 @@ export class ServiceListener {
     throw new Error('no free port on 127.0.0.1');
   }
 
+  /** Lets requests that wait for a wake look at once: a pod has become ready. */
+  lookNow(): void {
+    this.#gate.lookNow();
+  }
+
   /** @param isForGood the Service does not exist any longer, as opposed to: this process ends */
   async stop(isForGood: boolean): Promise<void> {
     const address = this.#server.address();
@@ -127,10 +135,8 @@ export class ServiceListener {
   }
 }
 
-function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): HttpServer {
+function httpServer(choice: EndpointChoice, gate: SleepGate, options: ServiceListenerOptions): HttpServer {
   const { serviceName, room, clock, log, limits = LIMITS } = options;
-  const ready = (): string[] => options.endpoints().map(({ pod }) => pod);
-  const gate = new SleepGate({ ...(options.sleep ?? AWAKE), ready, clock });
   const server = plainHttp.createServer({
     ...serverOptions(limits),
     // the pod answers for itself

@@ -75,6 +75,17 @@ describe('SleepGate', () => {
     expect(passed).toBe(2);
   });
 
+  it('lets all pass at once when it learns that a pod is ready', async () => {
+    const { clock, state, gate } = gateOf();
+    const waiting = [gate.pass(requestOf('a'), stays), gate.pass(requestOf('b'), stays)];
+    state.note = { since: 'monday', wakingSince: 'tuesday' };
+    gate.lookNow();
+    await clock.advance(0);
+    state.ready = ['new'];
+    gate.lookNow();
+    expect(await Promise.all(waiting)).toEqual([undefined, undefined]);
+  });
+
   it('looks at the Service once for all that wait', async () => {
     const { clock, looks, gate } = gateOf();
     const left = new AbortController();

@@ -106,6 +106,8 @@ export class SleepGate {
   readonly #waiting = new Map<string, number>();
   #count = 0;
   #look: Promise<Look> | undefined;
+  /** Ends the pause before the next look. */
+  #endPause = (): void => undefined;
   /** Pods that were ready when this sleep was first seen, some of which may not have ended. */
   #former: { readonly since: string; readonly pods: ReadonlySet<string> } | undefined;
   #askedAtMs = -Infinity;
@@ -178,13 +180,28 @@ export class SleepGate {
     void this.options.wake(note);
   }
 
+  /** Looks at once: a pod has become ready. */
+  lookNow(): void {
+    this.#endPause();
+  }
+
   /** One look for all that wait: the note may be large, since any editor of the Service can write it. */
   #nextLook(): Promise<Look> {
-    this.#look ??= this.options.clock.sleep(LOOK_EVERY_MS).then(() => {
+    this.#look ??= this.#pause().then(() => {
       this.#look = undefined;
       return this.#lookAt(this.options.note());
     });
     return this.#look;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.options.clock.after(LOOK_EVERY_MS, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   #lookAt(note: SleepNote | undefined): Look {

@@ -79,7 +79,10 @@ describe.each(API_SERVERS)('a node on $name', ({ home }) => {
     expect(pod.status?.phase).toBe('Running');
     expect(pod.status?.podIP ?? '').toBe('');
     const other = { ...pod, metadata: { ...pod.metadata, uid: 'other' } };
-    expect([pod, other].map((one) => desk.node.hasPort(one, portOf(pod)))).toEqual([true, false]);
+    expect([pod, other].map((one) => desk.node.servingPortsOf(one))).toEqual([
+      { '8000': portOf(pod) },
+      undefined,
+    ]);
     expect(mainOf(pod)).toMatchObject({
       name: 'main',
       ready: true,
@@ -93,6 +96,24 @@ describe.each(API_SERVERS)('a node on $name', ({ home }) => {
     await remove(pod);
     expect(isRunning(record)).toBe(false);
     await waitFor(() => !existsSync(desk.podFolder(pod)));
+  });
+
+  it('reports a pod as ready to the proxy before the API server knows it', async () => {
+    const told = new Map<string, boolean>();
+    desk.node.onServing((pod) => {
+      const { name } = pod.metadata;
+      if (!told.has(name)) told.set(name, isReady(pod) === true || !desk.node.servingPortsOf(pod));
+    });
+    const pod = await until(
+      await run({
+        container: { readinessProbe: { httpGet: { path: '/ok', port: 'http' }, periodSeconds: 5 } },
+      }),
+      'to be ready',
+      isReady,
+    );
+    expect(told.get(pod.metadata.name)).toBe(false);
+    await remove(pod);
+    expect(desk.node.servingPortsOf(pod)).toBeUndefined();
   });
 
   it('reports a pod ready again after the cluster has marked it unready', async () => {

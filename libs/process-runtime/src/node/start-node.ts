@@ -162,8 +162,10 @@ export interface RunningNode extends Stoppable {
   /** Name of the Node object. */
   readonly nodeName: string;
   readonly port: number;
-  /** True when the pod was given that port of this machine. */
-  hasPort(pod: Pod, port: number): boolean;
+  /** Real ports of a pod of this node that is ready, by container port. */
+  servingPortsOf(pod: Pod): Readonly<Record<string, number>> | undefined;
+  /** Calls back when a pod has become ready, before the API server hears of it. */
+  onServing(follower: (pod: Pod) => void): void;
   /** Ends the spares of a namespace until it starts a program that can have some. */
   forgetSpares(namespace: string): void;
 }
@@ -291,7 +293,8 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     name: 'node',
     nodeName: identity.name,
     port,
-    hasPort: (pod, ofPod) => context.ports.isOf(pod, ofPod),
+    servingPortsOf: (pod) => workers.servingPortsOf(pod),
+    onServing: (follower) => workers.onServing(follower),
     forgetSpares: (namespace) => spares.forget(namespace),
     async stop() {
       endReading();

@@ -16,7 +16,7 @@ import { isOver, type PodRejection } from './pod-rejection.js';
 import { namespaceUid, StatusReporter } from './status-reporter.js';
 import { PodContainers, type RestartPolicy } from './pod-containers.js';
 import { withoutMachineFolders } from '../volume/volume.js';
-import { type PodView, summarizePod } from './summarize-pod.js';
+import { isServing, type PodView, summarizePod } from './summarize-pod.js';
 
 /** Reason why a pod ends. */
 type Ending =
@@ -39,6 +39,8 @@ interface PodWorkerOptions {
   readonly onIdle: (user: PodUser) => Promise<void>;
   /** Resolves when nothing is removed any more that pods of the user left. */
   readonly whenTidy: (user: PodUser) => Promise<void>;
+  /** A container of the pod began, became ready or not, or ended. */
+  readonly onChange: () => void;
 }
 
 const NOT_SUPPORTED = 'NotSupported';
@@ -91,13 +93,16 @@ export class PodWorker {
   readonly #nodeStops = new AbortController();
   readonly #onIdle: (user: PodUser) => Promise<void>;
   readonly #whenTidy: (user: PodUser) => Promise<void>;
+  readonly #onChange: () => void;
   #isIdle = false;
 
-  constructor(context: NodeContext, pod: Pod, { previous, rejection, onIdle, whenTidy }: PodWorkerOptions) {
+  constructor(context: NodeContext, pod: Pod, options: PodWorkerOptions) {
+    const { previous, rejection, onIdle, whenTidy, onChange } = options;
     this.#context = context;
     this.#rejection = rejection;
     this.#onIdle = onIdle;
     this.#whenTidy = whenTidy;
+    this.#onChange = onChange;
     this.#pod = pod;
     this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '', () => this.#runningUser);
     this.#kubeconfig = new PodKubeconfig(this.#files, context);
@@ -152,6 +157,11 @@ export class PodWorker {
     await this.ended;
   }
 
+  /** Container port → real port while the pod is ready, which the API server hears a moment later. */
+  get servingPorts(): Readonly<Record<string, number>> | undefined {
+    return isServing(this.#pod, this.#view()) ? this.#ports : undefined;
+  }
+
   /** True when processes of the pod may run as this user, now or later. */
   mayRunAs(uid: number): boolean {
     return !this.#isIdle && this.#runningUser.uid === uid;
@@ -182,6 +192,7 @@ export class PodWorker {
       onChange: () => {
         this.#containers.changed();
         this.#reporter.report();
+        this.#onChange();
       },
       before: statuses?.find(({ name }) => name === container.name),
       wasStarted: existsSync(this.#files.processFile(container.name)),

@@ -22,6 +22,7 @@ export class PodWorkers {
   readonly #tidying = new Map<number, Promise<boolean>>();
   /** Cancels the next look for files of a user. */
   readonly #nextLooks = new Map<number, () => void>();
+  readonly #followers = new Set<(pod: Pod) => void>();
   #informer: Informer<Pod> | undefined;
   #isStopping = false;
 
@@ -43,6 +44,16 @@ export class PodWorkers {
     const key = keyText({ namespace, name });
     const found = [...this.#workers.values()].filter(({ pod }) => keyText(keyOf(pod)) === key);
     return found.at(-1);
+  }
+
+  /** Real ports of a pod that is ready, by container port. */
+  servingPortsOf({ metadata: { uid = '' } }: Pod): Readonly<Record<string, number>> | undefined {
+    return this.#workers.get(uid)?.servingPorts;
+  }
+
+  /** Calls back when a pod has become ready. */
+  onServing(follower: (pod: Pod) => void): void {
+    this.#followers.add(follower);
   }
 
   /** Ends all processes; the pods stay bound to this node and continue when it is back. */
@@ -74,6 +85,9 @@ export class PodWorkers {
       previous,
       rejection: this.#rejectionOf(pod),
       onIdle: (user) => (user.isOwn ? this.#endProcesses(user.uid) : Promise.resolve()),
+      onChange: () => {
+        if (worker.servingPorts) for (const follower of this.#followers) follower(worker.pod);
+      },
       whenTidy: async (user) => void (user.isOwn && (await this.#tidying.get(user.uid))),
     });
     this.#workers.set(uid, worker);

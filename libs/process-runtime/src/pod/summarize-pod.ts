@@ -36,8 +36,7 @@ export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
     // one that is started again was started
     goesOn.has(name) ? isStarted || last !== undefined : at.kind === 'terminated' && at.result.exitCode === 0,
   );
-  // a sidecar counts as the containers beside it
-  const judged = [...view.init.filter(({ name }) => goesOn.has(name)), ...view.containers];
+  const judged = judgedOf(pod, view);
   const areReady = !isOver && judged.every(({ isReady }) => isReady);
   const notReady = judged.filter(({ isReady }) => !isReady).map(({ name }) => name);
   const readiness: Draft = areReady
@@ -66,6 +65,17 @@ export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
     ...(view.init.length > 0 ? { initContainerStatuses: view.init.map(statusOf) } : {}),
     containerStatuses: view.containers.map(statusOf),
   };
+}
+
+/** A sidecar counts as the containers beside it. */
+function judgedOf(pod: Pod, { init, containers }: PodView): readonly ContainerView[] {
+  const goesOn = sidecarNames(pod);
+  return [...init.filter(({ name }) => goesOn.has(name)), ...containers];
+}
+
+/** True for a pod whose condition `Ready` is true; only a container that runs is ready. */
+export function isServing(pod: Pod, view: PodView): boolean {
+  return !view.rejection && !view.isTerminating && judgedOf(pod, view).every(({ isReady }) => isReady);
 }
 
 /** All that a kubelet says of a pod that it rejects; the conditions of others stay as they are. */

@@ -461,10 +461,14 @@ describe('findEndpoints', () => {
     spec: { selector: { app: 'a' } },
   } as unknown as Service;
   const port = { name: 'http', port: 80, targetPort: 'http' };
-  const hasPort = (_pod: Pod, real: number): boolean => real === 4000;
+  const serving = new Map<string | undefined, Readonly<Record<string, number>>>([
+    ['ready', { '8000': 4000 }],
+    ['portless', { '9': 1 }],
+  ]);
+  const node = { servingPortsOf: ({ metadata }: Pod) => serving.get(metadata.uid) };
   function aPod(changes: {
+    uid?: string;
     labels?: object;
-    ready?: string;
     deleting?: boolean;
     namespace?: string;
     ports?: string;
@@ -472,31 +476,32 @@ describe('findEndpoints', () => {
     return {
       metadata: {
         name: 'p',
+        uid: changes.uid ?? 'ready',
         namespace: changes.namespace ?? 'ws',
         labels: changes.labels ?? { app: 'a' },
         annotations: { 'agentplane.dev/loopback-ports': changes.ports ?? '{"8000":4000}' },
         ...(changes.deleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
       },
       spec: { containers: [{ name: 'c', ports: [{ name: 'http', containerPort: 8000 }] }] },
-      status: { conditions: [{ type: 'Ready', status: changes.ready ?? 'True' }] },
+      // the API server has not heard of it yet
+      status: { conditions: [{ type: 'Ready', status: 'False' }] },
     } as unknown as Pod;
   }
 
   it.each([
     ['a ready pod', aPod({}), [4000]],
     ['a pod of another app', aPod({ labels: { app: 'b' } }), []],
-    ['a pod that is not ready', aPod({ ready: 'False' }), []],
+    ['a pod that the node does not know as ready', aPod({ uid: 'other' }), []],
     ['a pod that is going', aPod({ deleting: true }), []],
     ['a pod of another namespace', aPod({ namespace: 'other' }), []],
-    ['a pod without that port', aPod({ ports: '{"9":1}' }), []],
-    ['a pod with an unreadable note', aPod({ ports: '{' }), []],
-    ['a pod whose note names a port that the node did not give it', aPod({ ports: '{"8000":5432}' }), []],
+    ['a pod without that port', aPod({ uid: 'portless' }), []],
+    ['a pod whose note names another port than the node', aPod({ ports: '{"8000":5432}' }), [4000]],
   ])('finds the endpoints of %s', (_name, one, ports) => {
-    expect(findEndpoints(service, port, [one], hasPort).map((endpoint) => endpoint.port)).toEqual(ports);
+    expect(findEndpoints(service, port, [one], node).map((endpoint) => endpoint.port)).toEqual(ports);
   });
 
   it('finds no endpoints of a Service without a selector', () =>
-    expect(findEndpoints({ ...service, spec: {} }, port, [aPod({})], hasPort)).toEqual([]));
+    expect(findEndpoints({ ...service, spec: {} }, port, [aPod({})], node)).toEqual([]));
 });
 
 describe('a slow client of a Service', () => {

@@ -39,7 +39,7 @@ describe('a Service on loopback', () => {
       clock,
       log,
       file,
-      hasPort: () => true,
+      node: { servingPortsOf: () => undefined, onServing: () => undefined },
       ...(maxPorts === undefined ? {} : { maxPorts }),
     });
     const controllers = await startControllers({ informers, controllers: [proxy.controller], log, clock });

@@ -6,7 +6,7 @@ import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
 import {
   ANNOTATION,
-  isPodReady,
+  keyOf,
   keyText,
   type ObjectKey,
   type Pod,
@@ -17,6 +17,7 @@ import {
 import { type Endpoint, ServiceListener, sleepOf } from '#lib/service-front';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { RunningNode } from '../node/start-node.js';
 import { readJson, writeWhole } from '../pod-files/pod-files.js';
 
 /** Port of a Service → port on loopback. */
@@ -83,31 +84,6 @@ function noted(service: Service): RealPorts {
 
 type ServicePort = NonNullable<Service['spec']['ports']>[number];
 
-type Ports = ReadonlyMap<string, number>;
-
-/** Ports by the cached pod, which is another object once it changes. */
-const knownPorts = new WeakMap<Pod, Ports>();
-
-/**
- * Ports that the node noted on a pod: container port → real port. Cached: each request reads it, and an
- * editor of the pod may write much.
- */
-function loopbackPorts(pod: Pod): Ports {
-  const known = knownPorts.get(pod) ?? readPorts(pod);
-  knownPorts.set(pod, known);
-  return known;
-}
-
-function readPorts({ metadata: { annotations } }: Pod): Ports {
-  try {
-    const noted: unknown = JSON.parse(annotations?.[ANNOTATION.loopbackPorts] ?? '{}');
-    if (typeof noted !== 'object' || noted === null) return new Map();
-    return new Map(Object.entries(noted).filter((one): one is [string, number] => Number.isInteger(one[1])));
-  } catch {
-    return new Map();
-  }
-}
-
 function targetPort(port: ServicePort, pod: Pod): number | undefined {
   const { targetPort: target = port.port } = port;
   if (typeof target === 'number') return target;
@@ -116,34 +92,31 @@ function targetPort(port: ServicePort, pod: Pod): number | undefined {
   return undefined;
 }
 
-function isReady(pod: Pod): boolean {
-  return pod.metadata.deletionTimestamp === undefined && isPodReady(pod);
-}
-
-function isSelected(pod: Pod, selector: Readonly<Record<string, string>>): boolean {
-  return Object.entries(selector).every(([key, value]) => pod.metadata.labels?.[key] === value);
+/** True for a pod that a Service selects. One without a selector selects none. */
+function isSelected({ metadata: pod }: Pod, { metadata, spec }: Service): boolean {
+  const selector = Object.entries(spec.selector ?? {});
+  return (
+    pod.namespace === metadata.namespace &&
+    selector.length > 0 &&
+    selector.every(([key, value]) => pod.labels?.[key] === value)
+  );
 }
 
 /**
- * The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has
- * none.
- * @param hasPort returns true when the node gave the pod that port: an editor could note any port of the
- * machine
+ * The ready pods behind one port of a Service, by the Service's selector. The node says which are ready and what their
+ * ports are: it knows that before the API server, and an editor of the pod could note any port of the machine.
  */
 export function findEndpoints(
   service: Service,
   port: ServicePort,
   pods: readonly Pod[],
-  hasPort: (pod: Pod, port: number) => boolean,
+  node: Pick<RunningNode, 'servingPortsOf'>,
 ): Endpoint[] {
-  const selector = service.spec.selector ?? {};
-  if (Object.keys(selector).length === 0) return [];
   return pods.flatMap((pod) => {
-    if (pod.metadata.namespace !== service.metadata.namespace || !isSelected(pod, selector) || !isReady(pod))
-      return [];
+    if (pod.metadata.deletionTimestamp !== undefined || !isSelected(pod, service)) return [];
     const container = targetPort(port, pod);
-    const real = container === undefined ? undefined : loopbackPorts(pod).get(String(container));
-    return real === undefined || !hasPort(pod, real) ? [] : [{ pod: pod.metadata.name, port: real }];
+    const real = container === undefined ? undefined : node.servingPortsOf(pod)?.[container];
+    return real === undefined ? [] : [{ pod: pod.metadata.name, port: real }];
   });
 }
 
@@ -166,8 +139,8 @@ export interface ServiceProxyOptions {
   readonly log: Logger;
   /** File in which the ports are remembered. */
   readonly file: string;
-  /** True when the node of this machine gave the pod that port. */
-  readonly hasPort: (pod: Pod, port: number) => boolean;
+  /** The node of this machine. */
+  readonly node: Pick<RunningNode, 'servingPortsOf' | 'onServing'>;
   /** Ports that the Services of one namespace may have together; default 500. */
   readonly maxPorts?: number;
 }
@@ -268,7 +241,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
         const service = services.find(key);
         const current = service?.spec.ports?.find((one) => one.port === port.port);
         if (!service || !current) return [];
-        return findEndpoints(service, current, pods.list(key.namespace), options.hasPort);
+        return findEndpoints(service, current, pods.list(key.namespace), options.node);
       },
     });
     const realPort = await listener.listen(wished);
@@ -293,6 +266,12 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     await annotate(client, key, ANNOTATION.loopbackPort, text);
     return done();
   }
+
+  options.node.onServing((pod) => {
+    for (const service of services.list(pod.metadata.namespace).filter((one) => isSelected(pod, one)))
+      for (const { port } of service.spec.ports ?? [])
+        listening.get(`${keyText(keyOf(service))}:${port}`)?.listener.lookNow();
+  });
 
   return {
     name: 'service-proxy',
