@@ -21,7 +21,7 @@ import {
   readTerminationMessage,
   type Termination,
 } from './container-view.js';
-import { ExpansionError } from './environment.js';
+import { ExpansionError, References } from './environment.js';
 import { cpuLimit, excessText, memoryLimit } from './memory-limit.js';
 import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
 
@@ -71,6 +71,9 @@ const IMAGE_MISSING = 'ErrImageNeverPull';
  */
 const containerStarts = new ProcessStarts(systemClock, 1);
 
+/** Time after which what was read ahead is read again. */
+const READ_AHEAD_MS = 1_000;
+
 /** Longest pause before a missing image, Secret or key is looked for again. */
 const MAX_CONFIG_PAUSE_MS = 20_000;
 
@@ -98,6 +101,7 @@ export class ContainerRunner {
   #process: ContainerProcess | undefined;
   #probes: ContainerProbes | undefined;
   #logFile: LogFile | undefined;
+  #references: References | undefined;
   #graceMs = 0;
 
   constructor(options: ContainerRunnerOptions) {
@@ -129,6 +133,15 @@ export class ContainerRunner {
       waitingReason: this.#phase.kind === 'waiting' ? this.#phase.reason : undefined,
       live: this.#logFile,
     };
+  }
+
+  /** Begins to read what its first attempt will need, while other things of its pod are prepared. */
+  readAhead(): void {
+    const { context, container, pod } = this.#options;
+    this.#references = new References(context.client, pod().metadata.namespace ?? '');
+    this.#references.begin(container);
+    // its pod may wait for long
+    context.clock.after(READ_AHEAD_MS, () => (this.#references = undefined));
   }
 
   /** Resolves when the container has ended for good. */
@@ -197,8 +210,15 @@ export class ContainerRunner {
       try {
         if (this.#restartCount > 0) await this.#options.beforeRestart();
         const left = this.#stopping.signal;
+        const references = this.#references;
+        this.#references = undefined;
         const inTurn = <T>(step: () => T): Promise<T> => this.#inTurn(step);
-        return await prepareLaunch(context, pod(), container, { ...surroundings(), inTurn, left });
+        return await prepareLaunch(context, pod(), container, {
+          ...surroundings(),
+          inTurn,
+          left,
+          references,
+        });
       } catch (error) {
         if (this.#stopping.signal.aborted) return undefined;
         const reason = reasonOf(error);

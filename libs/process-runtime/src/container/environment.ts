@@ -60,12 +60,11 @@ type Values = Readonly<Record<string, string>>;
  * @throws ExpansionError
  */
 export async function resolveEnvironment(
-  client: Pick<KubeClient, 'find'>,
+  references: References,
   pod: Pod,
   container: PodContainer,
   expander: Expander,
 ): Promise<Record<string, string>> {
-  const references = new References(client, pod.metadata.namespace ?? '');
   await references.read(container);
   const resolved: Record<string, string> = {};
   for (const { prefix = '', secretRef, configMapRef } of container.envFrom ?? []) {
@@ -108,7 +107,7 @@ async function valueOf(
 const AT_ONCE = 8;
 
 /** Reads each Secret and ConfigMap once, by name: a node may not list them. */
-class References {
+export class References {
   readonly #known = new Map<string, Promise<Values | undefined>>();
 
   constructor(
@@ -116,8 +115,19 @@ class References {
     private readonly namespace: string,
   ) {}
 
+  /** Begins to read the first of what `read` reads, before it is asked for. */
+  begin(container: PodContainer): void {
+    for (const read of this.#readsOf(container).slice(0, AT_ONCE)) read().catch(() => undefined);
+  }
+
   /** Reads what the variables of a container name, several at once. A failure is that of the variable that needs it. */
-  async read({ env = [], envFrom = [] }: PodContainer): Promise<void> {
+  async read(container: PodContainer): Promise<void> {
+    const reads = this.#readsOf(container);
+    for (let at = 0; at < reads.length; at += AT_ONCE)
+      await Promise.allSettled(reads.slice(at, at + AT_ONCE).map((read) => read()));
+  }
+
+  #readsOf({ env = [], envFrom = [] }: PodContainer): readonly (() => Promise<unknown>)[] {
     const sources = [
       ...envFrom.map(({ secretRef, configMapRef }) => ({ secret: secretRef, configMap: configMapRef })),
       ...env.map(({ valueFrom }) => ({
@@ -127,12 +137,10 @@ class References {
     ];
     const secrets = new Set(sources.flatMap(({ secret }) => secret?.name ?? []));
     const configMaps = new Set(sources.flatMap(({ configMap }) => configMap?.name ?? []));
-    const reads = [
+    return [
       ...[...secrets].map((name) => () => this.#findSecret(name)),
       ...[...configMaps].map((name) => () => this.#findConfigMap(name)),
     ];
-    for (let at = 0; at < reads.length; at += AT_ONCE)
-      await Promise.allSettled(reads.slice(at, at + AT_ONCE).map((read) => read()));
   }
 
   async secret(name: string, optional = false): Promise<Values> {

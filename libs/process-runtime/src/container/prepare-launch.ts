@@ -9,7 +9,7 @@ import { FIRST_SOCKET, type Launch } from '../user/launch.js';
 import type { PodUser } from '../user/pod-user.js';
 import { prepareMounts } from '../volume/prepare-mounts.js';
 import type { Volume } from '../volume/volume.js';
-import { Expander, resolveEnvironment } from './environment.js';
+import { Expander, References, resolveEnvironment } from './environment.js';
 import { heapArguments } from './memory-limit.js';
 
 /**
@@ -66,6 +66,8 @@ export interface LaunchSurroundings extends PodSurroundings {
   readonly inTurn: <T>(step: () => T) => Promise<T>;
   /** Aborted when the container is to stop: queued steps are given up then. */
   readonly left: AbortSignal;
+  /** Objects that are being read already. */
+  readonly references: References | undefined;
 }
 
 /** The image that a container names is not on this machine, or not for its namespace: the two must look the same. */
@@ -96,7 +98,12 @@ export async function prepareLaunch(
   requireFewObjects(pod, container);
   // all at once: each waits for the disk, the API server or a process
   const rest = Promise.all([
-    resolveEnvironment(context.client, pod, container, expander),
+    resolveEnvironment(
+      surroundings.references ?? new References(context.client, pod.metadata.namespace ?? ''),
+      pod,
+      container,
+      expander,
+    ),
     holdSockets(context, container, surroundings),
   ]);
   rest.catch(() => undefined); // a missing image is said first

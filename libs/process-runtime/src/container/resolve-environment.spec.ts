@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { KubeClient } from '#lib/kube';
 import type { Pod, PodContainer } from '#lib/resources';
 import { ContainerConfigError } from '../pod-values/pod-field.js';
-import { Expander, resolveEnvironment } from './environment.js';
+import { Expander, References, resolveEnvironment } from './environment.js';
 
 const POD = { metadata: { name: 'a', namespace: 'team' } } as Pod;
 const CONTAINER: PodContainer = {
@@ -32,7 +32,7 @@ describe('resolveEnvironment', () => {
 
   it('reads each object once, and all of them at once', async () => {
     const { asked, client } = reads(3);
-    expect(await resolveEnvironment(client, POD, CONTAINER, new Expander())).toEqual({
+    expect(await resolveEnvironment(new References(client, 'team'), POD, CONTAINER, new Expander())).toEqual({
       value: 'env',
       KEY: 'platform',
       URI: 'database',
@@ -41,10 +41,19 @@ describe('resolveEnvironment', () => {
     expect(asked.toSorted()).toEqual(['database', 'env', 'platform']);
   });
 
+  it('reads nothing anew that was begun to be read, and reads the rest', async () => {
+    const { asked, client } = reads(3);
+    const references = new References(client, 'team');
+    references.begin({ ...CONTAINER, env: [] });
+    expect(asked).toEqual(['env']);
+    await resolveEnvironment(references, POD, CONTAINER, new Expander());
+    expect(asked).toEqual(['env', 'platform', 'database']);
+  });
+
   it('names the first object that is missing', async () => {
     const { client } = reads(3, 'platform');
-    await expect(resolveEnvironment(client, POD, CONTAINER, new Expander())).rejects.toThrow(
-      new ContainerConfigError('Secret platform has no key value'),
-    );
+    await expect(
+      resolveEnvironment(new References(client, 'team'), POD, CONTAINER, new Expander()),
+    ).rejects.toThrow(new ContainerConfigError('Secret platform has no key value'));
   });
 });

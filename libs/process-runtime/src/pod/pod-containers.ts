@@ -64,6 +64,12 @@ export class PodContainers {
     return this.#containers.map(({ view }) => view);
   }
 
+  /** Begins to read what the first attempts need; those after init containers come later. */
+  readAhead(): void {
+    if (this.#init.length > 0) return;
+    for (const runner of this.#containers) runner.readAhead();
+  }
+
   /** To be called when the view of one has changed. */
   changed(): void {
     this.#change.resolve();

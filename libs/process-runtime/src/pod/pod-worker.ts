@@ -246,6 +246,8 @@ export class PodWorker {
   /** Resolves when all containers have ended for good; never rejects. */
   async #work(): Promise<void> {
     if (this.#rejection) return this.#reportUnstarted(this.#rejection);
+    // each is a request of its own
+    this.#containers.readAhead();
     await this.#chooseUser();
     if (this.#cause || this.#isRefused()) return;
     await this.#awaitStrays();
