@@ -188,26 +188,26 @@ export class AgentServer {
       clock,
       log,
     });
-    connectNotifications(notifications, { sql, worker, watches, follower, webhooks, watch });
 
     // before graphs and database answer: `GET /ok` reports what the server waits for
     const port = await http.listen(config.host, config.port);
     ownUrl.resolve(ownUrlOf(config.host, port, agent.http.mountPrefix));
     try {
+      // needs no graph, so it is done while they load; a connection of its own takes as long as all of the rest
+      const prepared = migrated.then(() =>
+        Promise.all([notifications.start(), awaitDatabase(waiting, () => services.threadSweeper.prepare())]),
+      );
+      prepared.catch(() => undefined); // problems of the agent are said first
       await loaded.ready;
-      await migrated;
-      await Promise.all([
-        notifications.start(),
-        awaitDatabase(waiting, async () => {
-          await assistants.ensure([...graphs], hosts, loaded.defaults);
-          await services.threadSweeper.prepare();
-        }),
-      ]);
+      await prepared;
+      await awaitDatabase(waiting, () => assistants.ensure([...graphs], hosts, loaded.defaults));
       services.redis?.start();
     } catch (error) {
       await Promise.allSettled([notifications.stop(), http.close(), database.close()]);
       throw error;
     }
+    // these look for themselves at their start, so that what was notified before is not missed
+    connectNotifications(notifications, { sql, worker, watches, follower, webhooks, watch });
     worker.start();
     keeper.start();
     sweeper.start();

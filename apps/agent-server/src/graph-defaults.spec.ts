@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openConnection } from '#lib/postgres';
 import { temporaryFolder, testPostgres } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 import { prepareDatabase } from '../testdata/store-fixture.js';
@@ -29,6 +30,25 @@ describe('variables of the vendor', () => {
       context: { plan: 'pro' },
     });
     expect(await startWith({})).toEqual({ config: {}, context: {} });
+  });
+
+  it('writes no assistant at a start that changes none', async () => {
+    const { uri } = await postgres.freshDatabase(prepareDatabase);
+    const writtenBy = async (env: Record<string, string>): Promise<unknown> => {
+      const server = await ServerProcess.start({ uri, env });
+      await server.stop('SIGKILL');
+      const connection = await openConnection({ uri, applicationName: 'test' });
+      const tables = ['assistants', 'assistant_versions'].map(
+        (name) => `SELECT xmin::text FROM agentplane.${name}`,
+      );
+      const { rows } = await connection.query(`${tables.join(' UNION ALL ')} ORDER BY 1`);
+      await connection.end();
+      return rows;
+    };
+    const first = await writtenBy({});
+    expect(await writtenBy({})).toEqual(first);
+    const changed = { chat: { tags: ['b'] } };
+    expect(await writtenBy({ LANGGRAPH_CONFIG: JSON.stringify(changed) })).not.toEqual(first);
   });
 
   it('reaches runs from the variables of langgraph.json', async () => {

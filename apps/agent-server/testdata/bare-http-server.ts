@@ -9,7 +9,7 @@ import { UnsentOutput } from '../src/http/unsent-output.js';
 export function bareHttpServer(parts: Partial<HttpServerParts> = {}): FastifyInstance {
   return buildHttpServer({
     verifier: undefined,
-    readiness: { notReady: undefined, notServing: undefined },
+    readiness: { notReady: undefined, notServing: undefined, settled: Promise.resolve() },
     replies: new OpenReplies(),
     activity: new Activity(systemClock),
     unsent: new UnsentOutput({

@@ -68,7 +68,7 @@ export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   readonly admitsStudio?: boolean;
   /** True when a proxy in front of every request names its client; no by default. */
   readonly trustsForwarded?: boolean;
-  readonly readiness: Pick<Readiness, 'notReady' | 'notServing'>;
+  readonly readiness: Pick<Readiness, 'notReady' | 'notServing' | 'settled'>;
   readonly replies: OpenReplies;
   /** Requests to the server in flight. */
   readonly activity: Pick<Activity, 'add' | 'isClosed'>;

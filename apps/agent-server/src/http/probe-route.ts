@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import {
   formatHostEnds,
@@ -10,12 +11,16 @@ import {
   type RunLoad,
 } from '#lib/lifecycle';
 import type { Readiness } from '../start/await-database.js';
+import { type Clock, systemClock } from '#lib/time';
 import { access } from './route-access.js';
+
+/** Longest wait of a probe for the end of the start. A kubelet gives a probe a second or more. */
+const HOLD_MS = 500;
 
 const DATABASE_AWAY = 'database unavailable; retry';
 
 export interface ProbeParts {
-  readonly readiness: Pick<Readiness, 'notReady'>;
+  readonly readiness: Pick<Readiness, 'notReady' | 'settled'>;
   /** Reason why every request will fail, though the server has started. */
   readonly failing?: () => string | undefined;
   /** Number of times in a row that its graph hosts have ended while idle. */
@@ -30,6 +35,7 @@ export interface ProbeParts {
   readonly showsLoad?: boolean;
   /** Answers whether the server is idle; undefined when no client may ask. */
   readonly idle?: IdleDesk | undefined;
+  readonly clock?: Clock;
 }
 
 /** Answers whether the server is idle, for holders of the token. */
@@ -56,16 +62,33 @@ class DatabaseCheck {
   }
 }
 
+function isProbe({ 'user-agent': agent = '' }: IncomingHttpHeaders): boolean {
+  return agent.startsWith('kube-probe/');
+}
+
 /**
  * `GET /ok`, with `?check_db=1` for checks that include the database, with `?load=1` for autoscalers of servers that take runs, and with `?idle=ask` or `?idle=close`
  * for the listener that stops idle servers.
  */
 export function registerProbe(
   app: FastifyInstance,
-  { readiness, failing, hostEnds, note, askDatabase, load, showsLoad = false, idle }: ProbeParts,
+  {
+    readiness,
+    failing,
+    hostEnds,
+    note,
+    askDatabase,
+    load,
+    showsLoad = false,
+    idle,
+    clock = systemClock,
+  }: ProbeParts,
 ): void {
   const database = new DatabaseCheck(askDatabase);
   app.get('/ok', access('open'), async (request, reply) => {
+    // the start is seen when it ends, and not at the next probe
+    if (readiness.notReady && isProbe(request.headers))
+      await Promise.race([readiness.settled, clock.sleep(HOLD_MS)]);
     const { notReady } = readiness;
     if (notReady) return reply.code(503).send(formatNotReady(notReady));
     const detail = failing?.();

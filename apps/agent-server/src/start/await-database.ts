@@ -13,6 +13,12 @@ export class Readiness {
   #describeLoad = (): string => '';
   #isDraining = false;
   #isClosing = false;
+  readonly #settled = Promise.withResolvers<void>();
+
+  /** Resolves when the start is complete or over, or waits for something that it reports. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
 
   /** Reason for which the server takes no new work; undefined while it does. */
   get notReady(): NotReady | undefined {
@@ -39,18 +45,22 @@ export class Readiness {
   /** @param why undefined: what the start waited for is there */
   waits(why: NotReady | undefined): void {
     this.#waiting = why;
+    if (why) this.#settled.resolve();
   }
 
   started(): void {
     this.#isStarting = false;
+    this.#settled.resolve();
   }
 
   drain(): void {
     this.#isDraining = true;
+    this.#settled.resolve();
   }
 
   close(): void {
     this.#isClosing = true;
+    this.#settled.resolve();
   }
 }
 

@@ -219,7 +219,9 @@ async function loadAgent(
       .join('; ');
   let authorization: Authorization | undefined;
   let ui: UiAssets;
-  const close = await openLoadingDoor(config, describeLoad);
+  // code of others runs in this process: one that hangs must not keep it from reporting that
+  const runsHere = agent.auth !== undefined || agent.ui.entries.length > 0;
+  const close = runsHere ? await openLoadingDoor(config, describeLoad) : async () => undefined;
   try {
     const { auth } = agent;
     if (auth) {

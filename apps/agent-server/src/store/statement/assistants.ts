@@ -106,21 +106,28 @@ export async function createAssistant(
   return existing;
 }
 
-/** Makes sure that a graph has its own assistant, which every caller may use. */
+/** Makes sure that a graph has its own assistant, which every caller may use. One that it has is not written: that waits for the disk. */
 export async function ensureSystemAssistant(
   scope: WorkerScope,
   sql: Sql,
   { assistantId, graphId, description, config, context }: Omit<NewAssistant, 'name' | 'metadata'>,
 ): Promise<WireAssistant | undefined> {
   const { rows } = await sql.asWorker<AssistantRow>(scope, {
-    text: `WITH made AS (
+    text: `WITH same AS (
+        SELECT ${ASSISTANT_COLUMNS} FROM agentplane.assistants a
+        WHERE assistant_id = $1::uuid AND graph_id = $2::text AND description IS NOT DISTINCT FROM $3::text AND system
+          AND config = $4::jsonb AND context = $5::jsonb
+          AND EXISTS (SELECT FROM agentplane.assistant_versions v WHERE v.assistant_id = a.assistant_id
+            AND v.version = a.version AND v.config = a.config AND v.context = a.context)
+      ), made AS (
         INSERT INTO agentplane.assistants (assistant_id, graph_id, name, description, system, metadata, config, context)
-        VALUES ($1, $2, $2, $3, true, '{"created_by": "system"}', $4, $5)
+        SELECT $1::uuid, $2::text, $2::text, $3::text, true, '{"created_by": "system"}', $4::jsonb, $5::jsonb
+        WHERE NOT EXISTS (SELECT FROM same)
         ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, description = EXCLUDED.description,
           system = true, config = EXCLUDED.config, context = EXCLUDED.context
         RETURNING ${ASSISTANT_COLUMNS}), kept AS (${INSERT_VERSIONS}
           ON CONFLICT (assistant_id, version) DO UPDATE SET config = EXCLUDED.config, context = EXCLUDED.context)
-      SELECT * FROM made`,
+      SELECT * FROM same UNION ALL SELECT * FROM made`,
     values: [assistantId, graphId, description ?? null, jsonbText(config), jsonbText(context)],
   });
   return rows[0] && wireAssistant(rows[0]);
