@@ -1,27 +1,9 @@
 import { INSTALLATION } from '#lib/data-folder';
 import { deploymentDatabases } from '#lib/deployment-database';
 import { openImageStore } from '#lib/image-store';
-import {
-  type Change,
-  type ControllerSpec,
-  fromMapped,
-  fromObjects,
-  fromOwned,
-  isDesiredChange,
-} from '#lib/kube';
+import { type ControllerSpec, fromMapped, fromObjects, fromOwned, isDesiredChange } from '#lib/kube';
 import { AGENT_VOLUMES, revisionOfBuild } from '#lib/manifests';
-import {
-  type AgentRevision,
-  CONDITION,
-  findCondition,
-  isDeleting,
-  keyOf,
-  LABEL,
-  type ObjectKey,
-  parseKey,
-  REASON,
-  RESOURCES,
-} from '#lib/resources';
+import { isDeleting, keyOf, LABEL, type ObjectKey, parseKey, RESOURCES } from '#lib/resources';
 import { DatabaseServers } from './agent-deployment/database-servers.js';
 import { DeploymentReconciler } from './agent-deployment/deployment-reconciler.js';
 import { isSilent } from './agent-deployment/observe.js';
@@ -101,13 +83,6 @@ function listenerController(parts: Parts): ControllerSpec {
   );
 }
 
-/** Most wakes end within it: the pass that reports their start reports their end. */
-const WAKE_MS = 300;
-
-function wakeDelayMs({ object: { status } }: Change<AgentRevision>): number {
-  return findCondition(status?.conditions, CONDITION.ready)?.reason === REASON.waking ? WAKE_MS : 0;
-}
-
 /** AgentDeployments: their project, key, database and revisions. */
 function agentDeploymentController(parts: Parts): ControllerSpec {
   const { client, clock, config, deployments, traceStore } = parts;
@@ -142,7 +117,7 @@ function agentDeploymentController(parts: Parts): ControllerSpec {
   };
   const sources = [
     fromObjects(deployments, isDesiredChange),
-    fromOwned(parts.revisions, RESOURCES.AgentDeployment, undefined, wakeDelayMs),
+    fromOwned(parts.revisions, RESOURCES.AgentDeployment),
     ...(parts.databaseServers ? [fromOwned(parts.databaseServers, RESOURCES.AgentDeployment)] : []),
     // one that is made or deleted, or falls silent; what else it reports of itself concerns no deployment
     fromMapped(

@@ -188,9 +188,8 @@ export class Controller {
     return this.#queue.oldestMs;
   }
 
-  /** @param afterMs pause before the pass, in which another one may make it needless */
-  enqueue(key: ObjectKey, afterMs = 0): void {
-    this.#queue.addAfter(keyText(key), afterMs);
+  enqueue(key: ObjectKey): void {
+    this.#queue.add(keyText(key));
   }
 
   /** Starts the workers. Keys may be enqueued before. */

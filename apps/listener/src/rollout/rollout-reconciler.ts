@@ -20,6 +20,7 @@ import {
   findCondition,
   type ObjectKey,
   REASON,
+  sleepNoteOf,
 } from '#lib/resources';
 import { metrics } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -34,7 +35,7 @@ import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js'
 import { PodScaler, podsHeld, roomFor } from './pod-scaler.js';
 import { isWorkloadReady, ReadySpans, Wakefulness } from './ready-spans.js';
 import { endedWake, summarizeRevision } from './revision-status.js';
-import { sleepText } from './sleep.js';
+import { sleepText, unreportedMs } from './sleep.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 export interface RolloutDependencies {
@@ -144,11 +145,11 @@ export class RolloutReconciler {
     if (plan.fallen) await this.#reportFall(world, plan.fallen, now);
     await this.#reportSleep(world, plan.revisions, now);
     const revisions = await this.#act(world, plan.revisions, plan.serving);
-    await this.#report(world, revisions, now);
+    const lateMs = await this.#report(world, revisions, now);
     for (const planned of revisions) await this.#removeWorkload(planned);
     if (isClearing) return after(CLEARING_MS);
     if (revisions.some(({ fate }) => fate.kind === 'blocked')) return after(BLOCKED_MS);
-    const lookMs = Math.min(plan.lookAgainMs ?? Number.POSITIVE_INFINITY, this.#secretLookMs());
+    const lookMs = Math.min(plan.lookAgainMs ?? Number.POSITIVE_INFINITY, lateMs, this.#secretLookMs());
     return Number.isFinite(lookMs) ? after(lookMs) : done();
   }
 
@@ -367,7 +368,9 @@ export class RolloutReconciler {
       if (
         fate.kind === 'serving' &&
         fate.sleep.kind === 'waking' &&
-        revision.status?.asleepSince !== undefined
+        revision.status?.asleepSince !== undefined &&
+        // the first pass of this wake
+        (service && sleepNoteOf(service))?.wakingSince === undefined
       ) {
         const message = `${name}: ${sleepText(fate.sleep)}`;
         this.#hub.record(deployment, { type: 'Normal', reason: EVENT.woken, message });
@@ -375,17 +378,25 @@ export class RolloutReconciler {
     }
   }
 
-  async #report(world: RolloutWorld, revisions: readonly PlannedRevision[], now: Date): Promise<void> {
+  /** @returns milliseconds until the next look, where a start is reported then */
+  async #report(world: RolloutWorld, revisions: readonly PlannedRevision[], now: Date): Promise<number> {
+    let lateMs = Number.POSITIVE_INFINITY;
     const service = this.#place.findService(world.deployment);
     const address = service && this.#place.addressOf(service);
     // the one that serves first: a reader in between finds two that are active and never none
     const serving = revisions.filter(({ fate }) => fate.kind === 'serving' || fate.kind === 'asleep');
     for (const planned of serving) this.#warn(world, planned);
     for (const planned of new Set([...serving, ...revisions])) {
+      const leftMs = 'sleep' in planned.fate ? unreportedMs(planned.fate.sleep, planned.world, now) : 0;
+      if (leftMs > 0) {
+        lateMs = Math.min(lateMs, leftMs);
+        continue;
+      }
       await this.#hub.report(planned.world.revision, summarizeRevision(planned, address, now));
       const wake = endedWake(planned.fate);
       if (wake) metrics.wakeDuration.observe(wake.seconds);
     }
+    return lateMs;
   }
 
   /** Once for each trouble of the revision that serves, and before its status has it. */

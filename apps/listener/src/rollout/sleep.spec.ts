@@ -1,7 +1,7 @@
 import type { IdleAnswer } from '#lib/lifecycle';
 import { type Deployment, findCondition, formatSleepNote, type Pod, type SleepNote } from '#lib/resources';
 import { summarizeRevision } from './revision-status.js';
-import { decideSleep, idleQuestion, type LastWake, type Sleep } from './sleep.js';
+import { decideSleep, idleQuestion, type LastWake, type Sleep, unreportedMs } from './sleep.js';
 import { NOW, revision, SECONDS, world } from './testdata/sample-rollout.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
@@ -16,7 +16,7 @@ interface Scene {
   readonly note?: SleepNote;
   /** Value of the annotation by which requests ask. */
   readonly wake?: string;
-  readonly asleepSince?: string;
+  readonly asleepSince?: string | undefined;
   readonly wakeAt?: string;
   readonly lastWake?: LastWake;
   readonly ending?: number;
@@ -179,6 +179,22 @@ describe('decideSleep', () => {
     expect(decided(awake)).toEqual({ kind: 'awake', woke: wake });
     expect(decided({ ...awake, lastWake: wake })).toEqual({ kind: 'awake' });
     expect(decided({ note, wake: since, idle: CLOSED })).toEqual({ kind: 'awake' });
+  });
+});
+
+describe('unreportedMs', () => {
+  const waking = { isReady: false, asleepSince: since, note: { since, wakingSince: SECONDS(0.1) } };
+  it.each<[string, Scene, number]>([
+    ['a wake that began a moment before', waking, 200],
+    ['a wake that takes long', { ...waking, note: { since, wakingSince: SECONDS(0.3) } }, 0],
+    ['a wake that was reported', { ...waking, asleepSince: undefined }, 0],
+    ['a wake of a later sleep than the one on record', { ...waking, asleepSince: SECONDS(99) }, 0],
+    ['a wake in trouble', { ...waking, exitCode: 78 }, 0],
+    ['a clock that was set back', { ...waking, note: { since, wakingSince: inSeconds(9) } }, 0],
+    ['a deployment that is awake', {}, 0],
+  ])('answers how long the report of %s waits', (_what, given, ms) => {
+    const { world: seen, one } = scene(given);
+    expect(unreportedMs(decideSleep(seen, one, NOW), one, NOW)).toBe(ms);
   });
 });
 

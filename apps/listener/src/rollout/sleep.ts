@@ -183,6 +183,25 @@ function awakeAgain({ revision }: RevisionWorld, { wakingSince: at }: SleepNote,
   return { kind: 'awake', woke: { at, seconds: Math.max(0, now.getTime() - Date.parse(at)) / 1000 } };
 }
 
+/**
+ * Most wakes end within this, so that their end is the only report: each is written while the one thread of the API server
+ * is needed for the start.
+ */
+const REPORT_MS = 300;
+
+/** Milliseconds for which the start of a wake is not reported; none for one in trouble, or one that was reported. */
+export function unreportedMs(
+  sleep: Sleep | undefined,
+  { revision: { status } }: Pick<RevisionWorld, 'revision'>,
+  now: Date,
+): number {
+  if (sleep?.kind !== 'waking') return 0;
+  const { since, wakingSince = '', problem } = sleep.note;
+  if (problem !== undefined || status?.asleepSince !== since) return 0;
+  const ageMs = now.getTime() - Date.parse(wakingSince);
+  return ageMs >= 0 && ageMs < REPORT_MS ? REPORT_MS - ageMs : 0;
+}
+
 function problemOf(one: RevisionWorld, leftMs: number): string | undefined {
   const trouble = findTrouble(one)?.message;
   if (trouble !== undefined || leftMs > 0) return trouble;

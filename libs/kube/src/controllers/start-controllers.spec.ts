@@ -8,26 +8,10 @@ import { createLogger, readTelemetrySettings, renderMetrics, startTelemetry, wit
 import { parseExposition, startOtlpReceiver, testEmbeddedKube, waitFor, testKubeClient } from '#lib/testing';
 import { EventRecorder } from '../events/event-recorder.js';
 import { Informers } from '../informer/informers.js';
-import {
-  CONDITION,
-  CONFIG_MAPS,
-  DEPLOYMENTS,
-  EVENTS,
-  keyOf,
-  keyText,
-  type KubeObject,
-  LEASES,
-  SECRETS,
-} from '#lib/resources';
+import { CONDITION, CONFIG_MAPS, DEPLOYMENTS, EVENTS, keyText, LEASES, SECRETS } from '#lib/resources';
 import { LeaderElector } from '../leader/leader-elector.js';
 import { passSubject } from './failure-reports.js';
-import {
-  fromMapped,
-  fromObjects,
-  fromOwned,
-  isDesiredChange,
-  startControllers,
-} from './start-controllers.js';
+import { fromObjects, fromOwned, isDesiredChange, startControllers } from './start-controllers.js';
 
 const silent = {
   debug: () => undefined,
@@ -138,39 +122,6 @@ describe('startControllers', () => {
     await running.stop();
     await client.delete(DEPLOYMENTS, { namespace: 'default', name: 'parent' });
     expect(passes.length).toBe(4);
-  });
-
-  it('has changes wait for others of their key', async () => {
-    const informers = new Informers({ client, log: silent });
-    const maps = informers.of(CONFIG_MAPS, selection);
-    const passes: string[] = [];
-    const delayMs = ({ object }: { readonly object: KubeObject }): number =>
-      object.metadata.annotations?.late === 'true' ? 60_000 : 0;
-    const running = await startControllers({
-      informers,
-      log: silent,
-      controllers: [
-        {
-          name: 'maps',
-          reconcile: (key): Promise<Result> => {
-            passes.push(`${keyText(key)} ${maps.find(key)?.metadata.annotations?.late ?? ''}`);
-            return Promise.resolve(done());
-          },
-          sources: [fromMapped(maps, ({ metadata: own }) => [keyOf({ metadata: own })], undefined, delayMs)],
-        },
-      ],
-    });
-    await client.create(CONFIG_MAPS, { metadata: { ...metadata('late'), annotations: { late: 'true' } } });
-    await client.create(CONFIG_MAPS, { metadata: metadata('soon') });
-    await waitFor(() => passes.length === 1);
-    await client.merge(CONFIG_MAPS, keyOf({ metadata: metadata('late') }), {
-      metadata: { annotations: { late: 'no more' } },
-    });
-    await waitFor(() => passes.length === 2);
-    expect(passes).toEqual(['default/soon ', 'default/late no more']);
-    await running.stop();
-    for (const name of ['late', 'soon'])
-      await client.delete(CONFIG_MAPS, keyOf({ metadata: metadata(name) }));
   });
 
   it('counts, times and traces its passes, and names controller, key and pass in their log lines', async () => {

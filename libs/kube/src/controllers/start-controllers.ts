@@ -71,8 +71,8 @@ function readWork(parts: {
 
 /** Source of a controller's keys: feeds keys whenever something changes, and all of them at the start. */
 export interface Source {
-  /** Begins to feed; the result ends it. A key may be fed with a pause before its pass. */
-  feed(enqueue: (key: ObjectKey, afterMs?: number) => void): () => void;
+  /** Begins to feed; the result ends it. */
+  feed(enqueue: (key: ObjectKey) => void): () => void;
 }
 
 /** The keys of the objects themselves. `when` may leave changes out, for instance those of a status alone. */
@@ -90,13 +90,12 @@ export function fromObjects<T extends KubeObject>(
 
 /**
  * The keys of the objects' owners of one kind, the former owners of a changed object included. `when` may leave changes
- * out, and `delayMs` have them wait for others of the same key.
+ * out.
  */
 export function fromOwned<T extends KubeObject>(
   informer: Informer<T>,
   owner: ResourceRef,
   when?: (change: Change<T>) => boolean,
-  delayMs?: (change: Change<T>) => number,
 ): Source {
   return fromMapped(
     informer,
@@ -105,16 +104,14 @@ export function fromOwned<T extends KubeObject>(
         .filter((reference) => isOfKind(reference, owner))
         .map(({ name }) => keyOfOwner(owner, name, object)),
     when,
-    delayMs,
   );
 }
 
-/** Any keys that a changed object concerns, before and after its change. `when` and `delayMs` as above. */
+/** Any keys that a changed object concerns, before and after its change. `when` may leave changes out. */
 export function fromMapped<T extends KubeObject>(
   informer: Informer<T>,
   keys: (object: T) => readonly ObjectKey[],
   when: (change: Change<T>) => boolean = () => true,
-  delayMs: (change: Change<T>) => number = () => 0,
 ): Source {
   return {
     feed: (enqueue) =>
@@ -123,7 +120,7 @@ export function fromMapped<T extends KubeObject>(
         const before = change.kind === 'changed' ? keys(change.before) : [];
         // each once: a pass that the first begins would be followed by another one for the second
         const all = new Map([...before, ...keys(change.object)].map((key) => [keyText(key), key]));
-        for (const key of all.values()) enqueue(key, delayMs(change));
+        for (const key of all.values()) enqueue(key);
       }),
   };
 }
@@ -189,7 +186,7 @@ export async function startControllers(options: StartControllersOptions): Promis
   });
   const endReadings = readWork({ controllers, informers, leader });
   const ends = options.controllers.flatMap((spec, at) =>
-    spec.sources.map((source) => source.feed((key, afterMs) => controllers[at]?.enqueue(key, afterMs))),
+    spec.sources.map((source) => source.feed((key) => controllers[at]?.enqueue(key))),
   );
   informers.start();
   await informers.synced();
