@@ -168,7 +168,7 @@ export type { ObjectMeta, OwnerReference } from './object-meta.js';
 export { isDangerousEnvironment } from './dangerous-environment.js';
 export { isReservedEnvironment } from './reserved-environment.js';
 export { idOf } from './resource-id.js';
-export { apiVersionOf, type ResourceRef } from './resource-ref.js';
+export { apiVersionOf, OMIT_MANAGED_FIELDS, type ResourceRef } from './resource-ref.js';
 export {
   deploymentState,
   exportRunState,

@@ -19,3 +19,9 @@ export interface ResourceRef<T extends KubeObject = KubeObject> {
 export function apiVersionOf(ref: Pick<ResourceRef, 'group' | 'version'>): string {
   return ref.group === '' ? ref.version : `${ref.group}/${ref.version}`;
 }
+
+/**
+ * Parameter of requests by which the embedded API server leaves `metadata.managedFields` out of events of watches and of
+ * answers to writes.
+ */
+export const OMIT_MANAGED_FIELDS = 'omitManagedFields';

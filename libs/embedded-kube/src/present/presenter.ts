@@ -30,6 +30,8 @@ export class Presenter {
     private readonly format: AnswerFormat,
     private readonly includeObject: IncludeObject,
     private readonly now: () => Date,
+    /** Leaves out who wrote what, in answers about one object: it is often half of it. */
+    private readonly omitsManagers = false,
   ) {
     this.#table = format.kind === 'table' ? tableOf(served) : undefined;
     this.#apiVersion = apiVersionOf(served.type.group, served.version.name);
@@ -37,7 +39,8 @@ export class Presenter {
 
   /** One object. */
   one(object: KubeObject): string {
-    const shown = inVersion(object, this.#apiVersion);
+    const full = inVersion(object, this.#apiVersion);
+    const shown = this.omitsManagers ? withoutManagers(full) : full;
     if (this.#table)
       return this.#tableText(
         this.#table,
@@ -56,7 +59,7 @@ export class Presenter {
 
   /** True when watches are shown the stored JSON: no object is parsed for them. */
   get showsStored(): boolean {
-    return this.format.kind === 'object';
+    return this.format.kind === 'object' && !this.omitsManagers;
   }
 
   /** A list, item by item: nothing of it is made before it is asked for. */
@@ -77,7 +80,8 @@ export class Presenter {
     yield `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(meta)},"items":[`;
     for (const [at, item] of items.entries()) {
       if (at > 0) yield ',';
-      yield this.stored(item);
+      // most items are text alone, and stay that
+      yield this.#isInVersion(item) ? item.json : this.one(item.object);
     }
     yield ']}';
   }
@@ -91,7 +95,7 @@ export class Presenter {
     const version = this.format.kind === 'object' ? '' : this.format.version;
     const second = Math.floor(this.now().getTime() / 1000); // tables show ages in seconds
     const table = this.#table ? [this.includeObject, isFirst, second] : [];
-    return [this.#apiVersion, this.format.kind, version, ...table].join(' ');
+    return [this.#apiVersion, this.format.kind, version, this.omitsManagers, ...table].join(' ');
   }
 
   /** The object of an event of a watch. Only the first table of a watch carries its columns. */
@@ -123,6 +127,10 @@ export class Presenter {
   }
 
   #isAsStored(stored: StoredObject): boolean {
+    return !this.omitsManagers && this.#isInVersion(stored);
+  }
+
+  #isInVersion(stored: StoredObject): boolean {
     return this.format.kind === 'object' && storedVersion(stored) === this.#apiVersion;
   }
 
@@ -151,6 +159,11 @@ export class Presenter {
     const version = this.format.kind === 'object' ? 'v1' : this.format.version;
     return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
   }
+}
+
+function withoutManagers(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }
 
 /** Reads `includeObject` of a request for tables. */

@@ -15,10 +15,11 @@ import {
   storageKey,
   withMetadata,
 } from '#lib/kube-semantics';
+import { OMIT_MANAGED_FIELDS } from '#lib/resources';
 import type { Authorizer } from '../authz/authorizer.js';
 import { checkCreatedByApply, checkNodeWrite } from '../authz/node-restriction.js';
 import type { EscalationCheck } from '../authz/escalation.js';
-import { negotiate } from '../http/request-body.js';
+import { isTrue, negotiate } from '../http/request-body.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import { type FindListeners, holderOf, RequestPots, WATCH_LIMITS } from '../http/request-pots.js';
 import type { HeldAnswers } from '../http/held-answers.js';
@@ -347,9 +348,9 @@ export class ResourceHandlers {
       throw new ApiError(406, 'NotAcceptable', message);
     }
     if (served.version.deprecation) context.warn(served.version.deprecation);
-    return new Presenter(served, format, parseIncludeObject(context.query.get('includeObject')), () =>
-      this.parts.clock.now(),
-    );
+    const includeObject = parseIncludeObject(context.query.get('includeObject'));
+    const omitsManagers = isTrue(context.query.get(OMIT_MANAGED_FIELDS));
+    return new Presenter(served, format, includeObject, () => this.parts.clock.now(), omitsManagers);
   }
 
   /** @throws ApiError 429, 504 where something was written and its client leaves too much unread */

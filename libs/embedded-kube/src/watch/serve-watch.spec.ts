@@ -44,6 +44,26 @@ describe('a watch', () => {
     expect(at(watch.events[1]?.object, 'metadata', 'labels', 'a')).toBe('b');
   });
 
+  it('leaves out who wrote what where it is asked to, as answers to writes do', async () => {
+    const managersOf = (object: unknown): unknown => at(object, 'metadata', 'managedFields');
+    const parameter = 'omitManagedFields=true';
+    const since = await revision();
+    const watches = [parameter, ''].map((words) =>
+      api.admin.watch(`${MAPS}?watch=true&resourceVersion=${since}&${words}`),
+    );
+    const made = await api.admin.create(`${MAPS}?fieldManager=someone&${parameter}`, {
+      metadata: { name: 'briefly' },
+      data: { a: '1' },
+    });
+    for (const watch of watches) await waitFor(() => watch.events.length === 1);
+    const [brief, full] = watches.map(({ events }) => events[0]?.object);
+    expect([made.body, brief].map(managersOf)).toEqual([undefined, undefined]);
+    expect(brief).toEqual(made.body);
+    expect(managersOf(full)).toHaveLength(1);
+    expect(managersOf((await api.admin.get(`${MAPS}/briefly`)).body)).toEqual(managersOf(full));
+    for (const watch of watches) watch.end();
+  });
+
   it('sends no event for a write that changes nothing', async () => {
     const { body } = await api.admin.create(MAPS, { metadata: { name: 'same' }, data: { a: '1' } });
     const watch = api.admin.watch(

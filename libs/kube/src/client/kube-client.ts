@@ -4,6 +4,7 @@ import {
   type KubeObject,
   type ObjectKey,
   type ObjectMeta,
+  OMIT_MANAGED_FIELDS,
   PODS,
   type ResourceRef,
 } from '#lib/resources';
@@ -149,6 +150,7 @@ export class KubeClient {
         query: {
           ...selectors(options),
           watch: true,
+          ...withoutManagers(options.omitsManagedFields),
           allowWatchBookmarks: true,
           resourceVersion: options.resourceVersion,
           timeoutSeconds: options.timeoutSeconds,
@@ -365,8 +367,14 @@ export class KubeClient {
       fieldManager: options.fieldManager ?? this.#fieldManager,
       dryRun: options.dryRun ? 'All' : undefined,
       fieldValidation: options.isStrict ? 'Strict' : undefined,
+      ...withoutManagers(true),
     };
   }
+}
+
+/** The embedded API server leaves them out then; others do not know the parameter, and ignore it. */
+function withoutManagers(isWanted = false): Query {
+  return isWanted ? { [OMIT_MANAGED_FIELDS]: true } : {};
 }
 
 function partial(kind: string): string {

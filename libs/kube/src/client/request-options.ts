@@ -48,6 +48,8 @@ export interface WatchOptions extends Selection, ReadOptions {
   readonly timeoutSeconds?: number;
   /** The connection counts as dead, and the iterator throws, when nothing comes for this long. Default 80 s. */
   readonly silentForMs?: number;
+  /** Asks for objects without `metadata.managedFields`; a server that cannot sends them. */
+  readonly omitsManagedFields?: boolean;
   /** Called when the server began to answer; events may take long to come. */
   readonly onOpen?: () => void;
 }

@@ -309,6 +309,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
       resourceVersion: this.#version,
       timeoutSeconds: 300 + Math.floor(300 * this.#random()),
       silentForMs: silentForMs ?? 80_000,
+      omitsManagedFields: this.options.keep === undefined,
       signal: this.#abort.signal,
       onOpen: () => {
         this.#lastContactMs = this.#clock.monotonicMs();
