@@ -44,6 +44,12 @@ const CHANCES_PER_SECOND = 10;
 const LEAVE_MS = 5_000;
 
 /**
+ * Delay of the first looks for webhooks, crons and erasures: five statements at once would open a connection each, while
+ * the request that woke the server needs one. The listener wakes a server two seconds before a cron is due.
+ */
+const FIRST_LOOKS_MS = 500;
+
+/**
  * Version of the interface's agent server whose routes and answers this one has, by which clients decide what they may
  * use: A2A needs 0.4.21.
  */
@@ -64,6 +70,8 @@ interface Running extends AgentServerOptions {
   readonly sweeper: ItemSweeper;
   /** Ends the readings of this server for scrapes. */
   readonly endReadings: () => void;
+  /** Keeps work that begins after the start from beginning. */
+  readonly cancelFirstLooks: () => void;
   readonly http: HttpSide;
   readonly notifications: Notifications<NotificationWord>;
 }
@@ -211,10 +219,12 @@ export class AgentServer {
     worker.start();
     keeper.start();
     sweeper.start();
-    webhooks.start();
     services.threadSweeper.start();
-    services.traceEraser?.start();
-    services.ticker.start();
+    const cancelFirstLooks = clock.after(FIRST_LOOKS_MS, () => {
+      webhooks.start();
+      services.traceEraser?.start();
+      services.ticker.start();
+    });
     readiness.started();
     const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
@@ -228,6 +238,7 @@ export class AgentServer {
       http,
       notifications,
       endReadings,
+      cancelFirstLooks,
     });
   }
 
@@ -248,9 +259,11 @@ export class AgentServer {
       http,
       notifications,
       endReadings,
+      cancelFirstLooks,
       clock,
     } = this.running;
     endReadings();
+    cancelFirstLooks();
     http.drain();
     const beganMs = clock.monotonicMs();
     const leaveMs = config.serviceUrl === '' || config.role === 'queue' ? 0 : LEAVE_MS;
