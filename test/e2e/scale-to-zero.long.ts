@@ -1,7 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { LABEL, PODS } from '#lib/resources';
+import { COMPONENT, LABEL, PODS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
@@ -84,6 +87,15 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     return items.map(({ metadata }) => metadata.name);
   };
 
+  /** Number of the listener's process, in the files of its pod. */
+  async function listenerProcess(): Promise<number> {
+    const labelSelector = `${LABEL.component}=${COMPONENT.listener}`;
+    const { items } = await kubernetes.list(PODS, { labelSelector });
+    const folder = join(dataFolder, 'node', 'pods', items[0]?.metadata.uid ?? '');
+    const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.process.json'));
+    return (JSON.parse(readFileSync(join(folder, file), 'utf8')) as { readonly pid: number }).pid;
+  }
+
   it('proves itself, falls asleep, wakes for a request that waits, and says all of it alike', async () => {
     const id = await create('napper');
     const asleep = await until(id, 'Asleep');
@@ -155,6 +167,18 @@ describe('a deployment with a min_scale of 0 on one machine', () => {
     expect(Date.parse(run?.created_at ?? '')).toBeGreaterThanOrEqual(dueMs);
     await until(id, 'Asleep');
     expect((await client.threads.search()).length).toBe(1);
+  });
+
+  it('answers the request that wakes it, at whichever moment the listener is killed', async () => {
+    const id = await create('stubborn');
+    for (const afterMs of [0, 20, 50, 100, 200, 350]) {
+      const asleep = await until(id, 'Asleep');
+      const answer = clientOf(asleep).threads.search();
+      await systemClock.sleep(afterMs);
+      process.kill(await listenerProcess(), 'SIGKILL');
+      expect(await answer).toEqual([]);
+      await until(id, 'Ready');
+    }
   });
 
   it('sleeps through a killed platform, and wakes for the first request to the next', async () => {
