@@ -76,7 +76,8 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     const folder = process.cwd();
     const parts = { config, folder, reports, clock: systemClock, log, spareHost };
     const loading = beginLoading(parts);
-    await loading.begun;
+    // a spare has loaded the server already
+    if (!spareHost) await loading.begun;
     const { AgentServer } = await loadServer();
     const server = await AgentServer.start({ ...parts, loading });
     context.own({ name: 'agent-server', stop: () => server.stop() });
