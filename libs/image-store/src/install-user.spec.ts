@@ -17,7 +17,7 @@ import { findPython } from './python/find-python.js';
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Writes what it can see, and leaves a process behind. */
+/** Writes what it can see, opens the files of the image to all users, and leaves a process behind. */
 const SCRIPT = `
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -26,6 +26,7 @@ try { fs.readFileSync(process.env.npm_package_config_secret); } catch ({ code })
 const left = spawn('sleep', ['1000'], { detached: true, stdio: 'inherit' });
 left.unref();
 const { HOME, npm_config_userconfig } = process.env;
+for (const path of ['.', 'agent.js']) fs.chmodSync(path, 0o777);
 fs.writeFileSync('seen.json', JSON.stringify({ uid: process.getuid(), secret, HOME, npm_config_userconfig, left: left.pid }));
 `;
 
@@ -60,6 +61,8 @@ fs.writeFileSync('seen.json', JSON.stringify({ uid: process.getuid(), secret, HO
 
   const ownersIn = (folder: string): ReadonlySet<number> =>
     new Set(execFileSync('find', [folder, '-printf', '%U\n']).toString().trim().split('\n').map(Number));
+  const writableIn = (folder: string): string =>
+    execFileSync('find', [folder, '-perm', '/022', '!', '-type', 'l']).toString();
 
   it('builds packages of Python as that user', async () => {
     const python = await findPython(undefined);
@@ -122,6 +125,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
       expect(existsSync(seen.HOME)).toBe(false);
       expect(existsSync(`/proc/${seen.left}/exe`)).toBe(false);
       expect([...ownersIn(join(root, 'images'))]).toEqual([0]);
+      expect(writableIn(image)).toBe('');
       expect(lstatSync(image).mode & 0o777).toBe(0o755);
       expect(readdirSync(join(root, 'images')).filter((one) => one.startsWith('.partial'))).toEqual([]);
     },

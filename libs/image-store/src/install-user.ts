@@ -74,7 +74,11 @@ export async function asInstallUser(
     }
     for (const folder of folders) await giveTree(folder, uid);
     await install({ uid, home });
-    for (const folder of folders) await giveTree(folder, 0);
+    for (const folder of folders) {
+      await giveTree(folder, 0);
+      // packages may have opened their files to all: the agents of others run them
+      await promisify(execFile)('chmod', ['-R', 'go-w', '--', folder]);
+    }
   } finally {
     await rm(home, { recursive: true, force: true });
   }
