@@ -5,8 +5,10 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from './ensure-built.js';
+import { closeInherited } from './inherited-descriptors.js';
 import { findPinnedNode } from './pinned-node.js';
 
+closeInherited();
 if (!ensureBuilt()) process.exit(1);
 const app = ['up', 'backup', 'restore', 'migrate'].includes(process.argv[2]) ? 'platform' : 'cli';
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist', 'apps', app, 'src', 'main.js');

@@ -21,6 +21,7 @@ describe('the package', () => {
     'LICENSE',
     'README.md',
     'bin/agentplane.js',
+    'bin/inherited-descriptors.js',
     'bin/lean.js',
     'bin/pinned-node.js',
     'dist/.built',
