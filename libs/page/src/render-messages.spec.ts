@@ -95,6 +95,22 @@ describe('renderMessages', () => {
     expect(html).toContain('[image_url]');
   });
 
+  it.each(['*a ', '_a ', '~a ', '**a '])(
+    'reads thousands of %j in little time, and shows the rest as plain text',
+    (sign) => {
+      const count = Math.floor(9_990 / sign.length / 2);
+      const ending = `b${sign.slice(0, -2)} `;
+      const text = sign.repeat(count) + ending.repeat(count);
+      const page = Array.from({ length: 10 }, () => ({ ...NONE, by: 'agent' as const, text }));
+      const before = process.cpuUsage();
+      const html = renderMessages(page, new TextBudget());
+      const { user } = process.cpuUsage(before);
+      expect(html).toContain('<pre tabindex="0">');
+      // it was 2.5 to 5 s
+      expect(user / 1_000).toBeLessThan(1_000);
+    },
+  );
+
   it('shows long texts as plain text', () => {
     const budget = new TextBudget();
     const html = renderMessages([{ ...NONE, by: 'agent', text: `**a**${'b'.repeat(30_000)}` }], budget);

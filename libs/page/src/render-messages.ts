@@ -1,6 +1,7 @@
 import type { Message, Speaker } from '#lib/conversation';
 import { escapeHtml } from './escape-html.js';
-import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
+import { Lexer, type MarkedToken, type Token, Tokenizer, type Tokens } from 'marked';
+import { systemClock } from '#lib/time';
 
 /** Depth of lists and quotes that are written. */
 const DEEPEST = 12;
@@ -8,16 +9,42 @@ const DEEPEST = 12;
 const DEEP_LINE = /^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])){20}/m;
 
 /**
+ * Letters that the lexer may look through for the ends of emphasis. It does so for each of its signs, to the end of the
+ * paragraph: 10,000 letters that are signs for the most part take half a second, and a common text a few milliseconds.
+ */
+const MAX_LOOKED_THROUGH = 500_000;
+
+/** @throws RangeError for a text with too many signs of emphasis */
+class BoundedTokenizer extends Tokenizer {
+  #left = MAX_LOOKED_THROUGH;
+
+  override emStrong(...given: Parameters<Tokenizer['emStrong']>): Tokens.Em | Tokens.Strong | undefined {
+    this.#count(given[0]);
+    return super.emStrong(...given);
+  }
+
+  override del(...given: Parameters<Tokenizer['del']>): Tokens.Del | undefined {
+    this.#count(given[0]);
+    return super.del(...given);
+  }
+
+  #count(text: string): void {
+    if (/^[*_~]/.test(text)) this.#left -= text.length;
+    if (this.#left < 0) throw new RangeError('the text has too many signs of emphasis');
+  }
+}
+
+/**
  * Markdown as HTML. Only the elements that are written here can come of it: HTML in the text is shown as text,
  * pictures as their descriptions, links lead to http(s) alone.
- * @returns undefined for a text that is nested too deeply to be read
+ * @returns undefined for a text that is nested too deeply, or has too many signs of emphasis, to be read
  */
 export function renderMarkdown(text: string): string | undefined {
   if (DEEP_LINE.test(text)) return undefined;
   try {
-    return blocks(Lexer.lex(text, { gfm: true, breaks: true }), 0);
+    return blocks(Lexer.lex(text, { gfm: true, breaks: true, tokenizer: new BoundedTokenizer() }), 0);
   } catch (error) {
-    // a text that is nested deeper than the stack
+    // also for a text that is nested deeper than the stack
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -138,17 +165,24 @@ function link({ href, raw }: Tokens.Link, text: string): string {
 /** Characters of one message that are read as Markdown, and of all messages of a page. */
 const MAX_MARKDOWN = 10_000;
 const MAX_MARKDOWN_OF_PAGE = 100_000;
+/** Milliseconds for the Markdown of a page; the message in which they end is read. */
+const MAX_MS_OF_PAGE = 250;
 /** Characters of one message that are shown. */
 const MAX_SHOWN = 20_000;
 
 /** Markdown that a page may still read: reading holds up other requests. The rest is shown as plain text. */
 export class TextBudget {
   #left = MAX_MARKDOWN_OF_PAGE;
+  #leftMs = MAX_MS_OF_PAGE;
 
-  take(characters: number): boolean {
-    if (characters > MAX_MARKDOWN || characters > this.#left) return false;
-    this.#left -= characters;
-    return true;
+  /** @returns undefined for a text that is to be shown as it is */
+  render(text: string): string | undefined {
+    if (text.length > MAX_MARKDOWN || text.length > this.#left || this.#leftMs <= 0) return undefined;
+    const beganMs = systemClock.monotonicMs();
+    const html = renderMarkdown(text);
+    this.#left -= text.length;
+    this.#leftMs -= systemClock.monotonicMs() - beganMs;
+    return html;
   }
 }
 
@@ -180,7 +214,7 @@ function renderMessage({ by, name, text, calls, parts }: Message, budget: TextBu
 
 function spoken(text: string, budget: TextBudget): string {
   if (text.trim() === '') return '';
-  return (budget.take(text.length) ? renderMarkdown(text) : undefined) ?? plain(text);
+  return budget.render(text) ?? plain(text);
 }
 
 function plain(text: string): string {
