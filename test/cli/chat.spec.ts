@@ -23,6 +23,15 @@ export const graph = new StateGraph(z.object({ topic: z.string(), plan: z.string
   .addEdge('__start__', 'write').compile();
 `;
 
+/** A graph that answers what its server was sent as the key of the caller. */
+const CURIOUS = `
+import { AIMessage } from '@langchain/core/messages';
+import { MessagesAnnotation, StateGraph } from '@langchain/langgraph';
+export const graph = new StateGraph(MessagesAnnotation)
+  .addNode('answer', (_state, { configurable }) => ({ messages: [new AIMessage(configurable['x-api-key'])] }))
+  .addEdge('__start__', 'answer').compile();
+`;
+
 /** A person who talks with agents whose models answer by rules. */
 describe('agentplane chat', () => {
   const platform = sharedPlatform();
@@ -35,12 +44,18 @@ describe('agentplane chat', () => {
   beforeAll(async () => {
     cpSync(join(repository, 'examples', 'new-agent'), join(folder, 'talker'), { recursive: true });
     const settings = join(folder, 'talker', 'langgraph.json');
-    const given = JSON.parse(readFileSync(settings, 'utf8')) as { graphs: Record<string, string> };
+    const given = JSON.parse(readFileSync(settings, 'utf8')) as {
+      graphs: Record<string, string>;
+      http?: object;
+    };
+    given.http = { configurable_headers: { includes: ['x-api-key'] } };
+    given.graphs['curious'] = './curious.mjs:graph';
     given.graphs['formed'] = './formed.mjs:graph';
     given.graphs['planned'] = './planned.mjs:graph';
     writeFileSync(settings, JSON.stringify(given));
     writeFileSync(join(folder, 'talker', 'formed.mjs'), FORMED);
     writeFileSync(join(folder, 'talker', 'planned.mjs'), PLANNED);
+    writeFileSync(join(folder, 'talker', 'curious.mjs'), CURIOUS);
     await attempt('', 'image', 'add', 'talker', join(folder, 'talker'));
     const { code, complaint } = await attempt('', 'deploy', 'talker');
     if (code !== 0) throw new Error(complaint);
@@ -50,6 +65,17 @@ describe('agentplane chat', () => {
     const { code, output, complaint } = await chat('', 'talker', '--once', 'hello');
     expect([code, output]).toEqual([0, 'You said: hello\n']);
     expect(complaint).toMatch(/^[\d.]+ m?s .*npx agentplane traces show \S+; thread \S+\n$/);
+  });
+
+  it('sends the agent a token that opens no other, and not the key of the workspace', async () => {
+    const { code, output } = await chat('', 'talker', '--graph', 'curious', '--once', 'hello');
+    expect([code, output]).toEqual([
+      0,
+      expect.stringMatching(/^aps_[0-9A-Za-z]{12}_\d+\.[\w-]+\.[\w-]{43}\n$/),
+    ]);
+    const { restUrl } = platform.credentials;
+    const refused = await fetch(`${restUrl}/sessions`, { headers: { 'x-api-key': output.trim() } });
+    expect(refused.status).toBe(403);
   });
 
   it('prints a structured response in place of a text', async () => {

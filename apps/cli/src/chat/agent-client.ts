@@ -1,5 +1,7 @@
 import type { Client } from '@langchain/langgraph-sdk';
-import { fetchOf, RestClient } from '#lib/rest-client';
+import { parseApiKey, renderAgentToken } from '#lib/auth';
+import { fetchOf, type RestAccess, RestClient } from '#lib/rest-client';
+import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { readDeployment } from '../rollout/revisions.js';
@@ -15,6 +17,26 @@ export interface Agent {
   readonly rest: RestClient | undefined;
   /** Words of the command line that name it. */
   readonly words: string;
+}
+
+/** Clocks of two machines may differ by as much. Ends are rounded to it, so that agents know a token that they were shown. */
+const TOKEN_MS = 3_600_000;
+
+/**
+ * A `fetch` that shows an agent a token which opens that agent alone: its code can read what its server is sent, and a key
+ * opens the whole workspace.
+ * @param agent name of its deployment
+ */
+function callerOf(agent: string, access: RestAccess): ReturnType<typeof fetchOf> {
+  const send = fetchOf(access);
+  const parsed = parseApiKey(access.key ?? '');
+  return (url, asked) => {
+    const untilMs = Math.ceil(systemClock.now().getTime() / TOKEN_MS + 1) * TOKEN_MS;
+    const credential = parsed ? renderAgentToken(parsed, { agent, untilMs }) : access.key;
+    const headers = new Headers(asked.headers);
+    if (credential !== undefined) headers.set('x-api-key', credential);
+    return send(url, { ...asked, headers: Object.fromEntries(headers) });
+  };
 }
 
 /** @throws CommandError for an agent that has no address yet, or is not named */
@@ -36,9 +58,8 @@ export async function openAgent(name: string | undefined, { url, ...flags }: Age
       'failed',
       `deployment ${name} has no address yet: "agentplane events ${name}" shows why`,
     );
-  const send = fetchOf(access);
-  const callerOptions = access.caFile === undefined ? {} : { callerOptions: { fetch: send } };
-  const client = new SdkClient({ apiUrl: deployment.url, apiKey: access.key, ...callerOptions });
+  const callerOptions = { fetch: callerOf(deployment.name, access) };
+  const client = new SdkClient({ apiUrl: deployment.url, apiKey: null, callerOptions });
   return { client, rest, words: deployment.name };
 }
 
