@@ -1,4 +1,4 @@
-import { linkSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, lstatSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
 import { type PlatformCredentials, readCredentials, readJson } from './credentials.js';
@@ -111,12 +111,36 @@ export interface RunningPlatform {
 /** The command that `agentplane up` writes into its lock. */
 export const UP_LOCK = 'up';
 
-/** The process that owns this data folder: a platform, also one that still starts, or a backup or restore. */
-export function findOwner(data: string): LockOwner | undefined {
-  return findLockOwner(join(dataPaths(data).root, 'lock'));
+/** Files of a data folder by which commands act. */
+const ACTED_BY = ['lock', 'format.json', 'credentials.json', 'kubeconfig', 'images'];
+
+/**
+ * Refuses the data folder of another user. Commands run programs that it names (exec plugins of its kubeconfig), and where
+ * none is named they take the one of the current folder, in which an agent may have made it: `/tmp`.
+ * @throws Error
+ */
+function requireOwn(root: string): void {
+  const own = process.geteuid?.();
+  for (const path of ACTED_BY.map((name) => join(root, name))) {
+    const uid = lstatSync(path, { throwIfNoEntry: false })?.uid;
+    if (own !== undefined && uid !== undefined && uid !== own)
+      throw new Error(
+        `${path} belongs to the user ${uid}, and this is the user ${own}: act as that user, or name another data folder with --data`,
+      );
+  }
 }
 
-/** The platform over this data folder, or undefined when none runs. */
+/**
+ * The process that owns this data folder: a platform, also one that still starts, or a backup or restore.
+ * @throws Error for the folder of another user
+ */
+export function findOwner(data: string): LockOwner | undefined {
+  const { root } = dataPaths(data);
+  requireOwn(root);
+  return findLockOwner(join(root, 'lock'));
+}
+
+/** The platform over this data folder, or undefined when none runs. @throws Error for the folder of another user */
 export function findRunningPlatform(data: string): RunningPlatform | undefined {
   const { root, credentials: path } = dataPaths(data);
   const owner = findOwner(data);
