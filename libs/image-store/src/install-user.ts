@@ -1,11 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { accessSync, constants, statSync } from 'node:fs';
-import { chown, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chown, mkdir } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '#lib/config';
+import { partialPath, removeTree } from './partial-folder.js';
 
 const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin'];
 
@@ -59,12 +59,16 @@ export async function asInstallUser(
   { folders, programs }: { readonly folders: readonly string[]; readonly programs: readonly string[] },
   install: (user: InstallUser | undefined) => Promise<void>,
 ): Promise<void> {
-  const reached = [tmpdir(), process.execPath, ...folders.map((folder) => dirname(folder)), ...programs];
+  const places = folders.map((folder) => dirname(folder));
+  const [place] = places;
+  const reached = [process.execPath, ...places, ...programs];
   const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
-  if (!isRoot || !reached.every(isOpenToAll)) return await install(undefined);
+  if (!isRoot || place === undefined || !reached.every(isOpenToAll)) return await install(undefined);
   const uid = randomInt(FIRST, LAST);
-  const home = await mkdtemp(join(tmpdir(), 'agentplane-install-'));
+  // not in the folder of all users: programs that run in it look for modules there, which agents could leave
+  const home = partialPath(place);
   try {
+    await mkdir(home, { mode: 0o700 });
     try {
       await chown(home, uid, uid);
     } catch (error) {
@@ -80,7 +84,7 @@ export async function asInstallUser(
       await promisify(execFile)('chmod', ['-R', 'go-w', '--', folder]);
     }
   } finally {
-    await rm(home, { recursive: true, force: true });
+    await removeTree(home);
   }
 }
 
