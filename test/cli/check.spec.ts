@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { repository } from '../support/platform.js';
@@ -53,6 +53,23 @@ describe('agentplane check', () => {
       run: 'Error: no such place',
       succeeds: false,
     });
+  });
+
+  it('runs the code below folders that no other user writes', async () => {
+    const folder = agentOf('placed', [
+      "import { MessagesAnnotation, StateGraph } from '@langchain/langgraph';",
+      "const place = import.meta.dirname.replaceAll('/', '~');",
+      'export const graph = new StateGraph(MessagesAnnotation)',
+      "  .addNode(place, () => ({ messages: [] })).addEdge('__start__', place).compile();",
+    ]);
+    const { output } = await check(folder, '-o', 'json');
+    const [{ nodes }] = JSON.parse(output) as [{ nodes: string[] }];
+    const parts = nodes.find((name) => name.startsWith('~'))?.split('~') ?? [];
+    expect(parts.length).toBeGreaterThan(3);
+    const above = parts.map((_, at) => `/${parts.slice(1, at + 1).join('/')}`);
+    expect(
+      above.filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o002) !== 0),
+    ).toEqual([]);
   });
 
   it('gives a graph the context that it asks for', async () => {

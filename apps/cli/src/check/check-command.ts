@@ -1,5 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { visibleText } from '#lib/command-line';
@@ -12,6 +11,7 @@ import { describeLibraries, openImageStore } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
+import { cacheFolder } from '../cache-folder.js';
 import { CommandError } from '../command-error.js';
 import { checkGraphs } from '../image/check-graphs.js';
 import { type OutputFormat, renderItems, type Shape } from '../output/print-items.js';
@@ -47,9 +47,7 @@ export async function checkFolder(
   { buildPackages = false, output }: CheckFlags,
 ): Promise<number> {
   const folder = resolve(given);
-  const work = mkdtempSync(join(tmpdir(), 'agentplane-check-'));
-  // the user of Postgres passes through it
-  chmodSync(work, 0o711);
+  const work = makeWorkFolder();
   const undo: Undo[] = [() => rmSync(work, { recursive: true, force: true, maxRetries: 5 })];
   try {
     const agent = await install(folder, work, buildPackages);
@@ -73,6 +71,16 @@ export async function checkFolder(
   } finally {
     for (const one of undo.reverse()) await one();
   }
+}
+
+/** Not in the folder of all users: code looks for modules in all folders above it, and agents of this machine write there. */
+function makeWorkFolder(): string {
+  // root's own cache is closed to the users of Postgres and of installations
+  const parent = process.getuid?.() === 0 ? '/var/cache' : cacheFolder();
+  mkdirSync(parent, { recursive: true });
+  const work = mkdtempSync(join(parent, 'agentplane-check-'));
+  chmodSync(work, 0o711);
+  return work;
 }
 
 function graphsOf(folder: string): readonly { readonly graphId: string }[] {

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { homedir } from 'node:os';
 import { dirname, extname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { renderTable } from '#lib/command-line';
-import { loadConfig, optionalText } from '#lib/config';
 import type { ObjectStore } from '#lib/object-store';
 import type { BulkExportSpec } from '#lib/resources';
 import { RestClient } from '#lib/rest-client';
+import { cacheFolder } from '../cache-folder.js';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { ownNamespace } from '../context/own-namespace.js';
@@ -68,10 +67,6 @@ interface Answer {
   getRowObjectsJson(): readonly Readonly<Record<string, unknown>>[];
 }
 
-const CACHE_HOME = optionalText(
-  'XDG_CACHE_HOME',
-  'folder of copies that can be made again; ~/.cache when missing',
-);
 const DEFAULT_WINDOW = '7d';
 const PAGE = 100;
 const FORMATS: Readonly<Record<string, string>> = { '.parquet': 'PARQUET', '.csv': 'CSV', '.json': 'JSON' };
@@ -160,11 +155,6 @@ function engineIn(folder: string): string {
 
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^(ERR_)?MODULE_NOT_FOUND$/.test(String(error.code));
-}
-
-function cacheFolder(): string {
-  const { cacheHome = join(homedir(), '.cache') } = loadConfig({ cacheHome: CACHE_HOME });
-  return join(cacheHome, 'agentplane');
 }
 
 async function completeExports(rest: RestClient): Promise<readonly ExportAnswer[]> {
