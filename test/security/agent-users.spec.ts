@@ -46,6 +46,8 @@ async function made(token: string, method: string, path: string, body?: unknown)
 }
 
 const input = { messages: [{ role: 'user', content: MARK }] };
+/** Receiver of notifications, which is never called. */
+const RECEIVER = 'https://192.0.2.1/';
 const rpc = (method: string, params: unknown) => ({ jsonrpc: '2.0', id: 1, method, params });
 
 /** One of everything that a caller can make; the run on its thread is a task of the A2A protocol, too. */
@@ -105,6 +107,11 @@ function moreRequests(name: string, { ids }: Named): AgentRequest[] {
           rpc('SendMessage', { message: { ...current, taskId: id } }),
           rpc('SendStreamingMessage', { message: { ...current, taskId: id } }),
           rpc('SendMessage', { message: { ...current, referenceTaskIds: [id] } }),
+          rpc('CreateTaskPushNotificationConfig', { taskId: id, id, url: RECEIVER }),
+          rpc('GetTaskPushNotificationConfig', { taskId: id, id }),
+          rpc('ListTaskPushNotificationConfigs', { taskId: id }),
+          rpc('DeleteTaskPushNotificationConfig', { taskId: id, id }),
+          rpc('tasks/pushNotificationConfig/set', { taskId: id, pushNotificationConfig: { url: RECEIVER } }),
         ]),
         ...to(`/a2a/${ids.assistant_id}`, [rpc('GetTask', { id }), rpc('SendMessage', { message: current })]),
       ];
