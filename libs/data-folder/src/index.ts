@@ -34,6 +34,7 @@ export {
   nothingRuns,
   UP_LOCK,
   type RunningPlatform,
+  requireOwnFolder,
 } from './running-platform.js';
 export {
   isCertificatePair,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { linkSync, lstatSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
@@ -119,14 +120,28 @@ const ACTED_BY = ['lock', 'format.json', 'credentials.json', 'kubeconfig', 'imag
  * none is named they take the one of the current folder, in which an agent may have made it: `/tmp`.
  * @throws Error
  */
-function requireOwn(root: string): void {
+export function requireOwnFolder(root: string): void {
   const own = process.geteuid?.();
+  if (own === undefined) return;
   for (const path of ACTED_BY.map((name) => join(root, name))) {
     const uid = lstatSync(path, { throwIfNoEntry: false })?.uid;
-    if (own !== undefined && uid !== undefined && uid !== own)
+    if (uid !== undefined && uid !== own && uid !== ownerOfNew(root))
       throw new Error(
         `${path} belongs to the user ${uid}, and this is the user ${own}: act as that user, or name another data folder with --data`,
       );
+  }
+}
+
+/** The user that a file of this process has in a folder: some file systems show another one. */
+function ownerOfNew(root: string): number | undefined {
+  const path = join(root, `.owner-${randomUUID()}`);
+  try {
+    writeFileSync(path, '', { flag: 'wx' });
+    return lstatSync(path).uid;
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(path, { force: true });
   }
 }
 
@@ -136,7 +151,7 @@ function requireOwn(root: string): void {
  */
 export function findOwner(data: string): LockOwner | undefined {
   const { root } = dataPaths(data);
-  requireOwn(root);
+  requireOwnFolder(root);
   return findLockOwner(join(root, 'lock'));
 }
 

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -83,6 +84,16 @@ describe('data folder', () => {
     writeFileSync(join(folder, 'thesis.txt'), 'mine');
     expect(() => openDataFolder(folder)).toThrow(/is not empty and is no data folder/);
     expect(readdirSync(folder)).toEqual(['thesis.txt']);
+  });
+
+  (process.geteuid?.() === 0 ? it : it.skip)('refuses the folder of another user, and writes nothing', () => {
+    openDataFolder(folder).release();
+    chownSync(join(folder, 'format.json'), 12_345, 12_345);
+    const before = readdirSync(folder);
+    expect(() => openDataFolder(folder)).toThrow(
+      /format\.json belongs to the user 12345, and this is the user 0/,
+    );
+    expect(readdirSync(folder)).toEqual(before);
   });
 
   it('names a broken file without showing its content, and opens once it is removed', () => {

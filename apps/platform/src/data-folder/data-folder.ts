@@ -17,6 +17,7 @@ import {
   dataPaths,
   type Lock,
   readJson,
+  requireOwnFolder,
   takeLock,
   UP_LOCK,
   writeJson,
@@ -165,6 +166,7 @@ function takeFolder(root: string): Lock {
     makeFolder(root);
     refuseUnfinishedRestore(root);
     refuseForeign(root);
+    requireOwnFolder(root);
     return takeLock(
       join(root, 'lock'),
       ({ pid }) => `${root} is in use by process ${pid}; stop that platform, or choose another --data`,
