@@ -8,20 +8,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { parse } from 'yaml';
-import { cpuOf } from '../agent-server/process-tree.mjs';
-
-const sum = (cpu) => [...cpu.values()].reduce((all, one) => all + one, 0);
-
-/** The parent of a process: Postgres' postmaster, of one of its connections. */
-function parentOf(pid) {
-  return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1]);
-}
-
-/** CPU of a process and of its children that have ended, in milliseconds. */
-function withEnded(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return fields.slice(11, 15).reduce((all, ticks) => all + Number(ticks), 0) * 10;
-}
+import { parentOf, wholeCpuOf } from '../agent-server/process-tree.mjs';
 
 /**
  * @param {string} checkout built
@@ -98,7 +85,7 @@ export async function openStand(checkout, { profiles } = {}) {
   return {
     ...{ name: checkout, tenant, uri, pool, store, folder, load },
     /** CPU milliseconds that api and Postgres have taken so far. */
-    cpu: () => ({ api: sum(cpuOf(api.pid)), postgres: sum(cpuOf(postmaster)) + endedOf(postmaster) }),
+    cpu: () => ({ api: wholeCpuOf(api.pid), postgres: wholeCpuOf(postmaster) }),
     /** @returns {Promise<any>} the answer's JSON @throws when it is none of 2xx */
     call: (method, path, body, contentType = 'application/json') =>
       new Promise((answered, failed) => {
@@ -135,9 +122,4 @@ export async function openStand(checkout, { profiles } = {}) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-
-  /** Of connections that have ended. */
-  function endedOf(pid) {
-    return withEnded(pid) - cpuOf(pid).get(pid);
-  }
 }
