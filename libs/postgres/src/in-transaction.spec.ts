@@ -57,7 +57,11 @@ describe('a transaction', () => {
     ['without any', { text: 'SELECT 7 AS n' }, [{ n: 7 }]],
     ['by name', { name: 'seven', text: 'SELECT 7 AS n' }, [{ n: 7 }]],
     ['as lists', { text: 'SELECT 7, 8', rowMode: 'array', types: textTypes }, [['7', '8']]],
-    ['as bytes', { text: "SELECT 'é'::text AS b", ...byteRows }, [{ b: Buffer.from('é') }]],
+    [
+      'as bytes',
+      { text: "SELECT 'é'::text AS b, 200 AS n, NULL AS none", ...byteRows },
+      [{ b: Buffer.from('é'), n: Buffer.from('200'), none: null }],
+    ],
     ['of no rows', { text: 'SELECT 1 WHERE false' }, []],
   ])('answers its first statement as any other, %s', async (_how, statement, rows) => {
     for (let time = 0; time < 2; time++)

@@ -15,10 +15,12 @@ export const textTypes: pg.CustomTypesConfig = {
       : (value: string) => value) as pg.CustomTypesConfig['getTypeParser'],
 };
 
-/** Spread into `query({…})`: every value as its bytes, in Postgres' binary form. The driver's types lack `binary`. */
-export const byteRows: { readonly types: pg.CustomTypesConfig; readonly binary: true } = {
-  types: { getTypeParser: () => (value: Buffer) => value },
-  binary: true,
+/**
+ * Spread into `query({…})`: every value as the bytes of the text that Postgres prints, in UTF-8. The driver reads values as
+ * texts, also those in Postgres' binary form: of these it loses bytes that are not UTF-8.
+ */
+export const byteRows: { readonly types: pg.CustomTypesConfig } = {
+  types: { getTypeParser: () => (text: string) => Buffer.from(text) },
 };
 
 /** bytea[] */
