@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { systemClock } from '#lib/time';
 import { boundConnection, type ConnectionBounds } from './connection-bounds.js';
-import { namedFailure, throwNamed } from './named-failure.js';
+import { namedFailure } from './named-failure.js';
 import { requiredLogin, requireScram } from './require-scram.js';
 
 /** Method by which the driver begins to read from a socket; its types leave this out. */
@@ -107,64 +107,87 @@ async function isUnknown(asker: pg.Client, pid: number | null, ageMs: number): P
   }
 }
 
+/** Callback of a statement. */
+type Done = (error: unknown, result?: unknown) => void;
+
+/** The same callback, with the failure named. */
+function named(callback: Done): Done {
+  return (error, result) => callback(error ? namedFailure(error) : error, result);
+}
+
 /**
- * Methods of a query that the driver calls. Its types leave this out: `in-transaction.spec.ts` fails when a
- * version changes it.
+ * The answer of a statement. Promises of the driver keep the rows of each answer until the next collection of all garbage:
+ * reading pages took twice the CPU.
+ * @throws the failure, named and with the stack of the caller
  */
-interface Driven {
-  submit: (connection: pg.Connection) => unknown;
-  callback?: (error: Error | null, result: unknown) => void;
-  handleDataRow(message: unknown): void;
-  handleCommandComplete(message: unknown, connection: pg.Connection): void;
+async function answered(send: (done: Done) => unknown): Promise<unknown> {
+  try {
+    return await new Promise((resolve, reject) =>
+      send((error, result) => (error ? reject(error) : resolve(result))),
+    );
+  } catch (error) {
+    if (error instanceof Error) Error.captureStackTrace(error);
+    throw namedFailure(error);
+  }
+}
+
+declare module 'pg' {
+  /**
+   * Methods of a query that the driver calls. Its types leave this out: `in-transaction.spec.ts` fails when a version
+   * changes them.
+   */
+  interface Query {
+    prepare(connection: pg.Connection): void;
+    handleDataRow(message: unknown): void;
+    handleCommandComplete(message: unknown, connection: pg.Connection): void;
+  }
 }
 
 /**
  * A query that is sent in one round trip with statements before it: each round trip costs both sides a write
  * and a wake-up, which for a small statement is more than its work. The server performs them in order; if one
  * fails it leaves out the rest, and the query fails with its error.
- * @param given a named statement only once it is prepared
- * @param lead statements without parameters, whose answers are not needed
  */
-function ledQuery(
-  given: string | pg.QueryConfig,
-  values: unknown[] | undefined,
-  lead: readonly string[],
-): { readonly query: pg.Query; readonly answer: Promise<unknown> } {
-  const config = typeof given === 'string' ? { text: given } : given;
-  // without values the driver would use the other protocol, in which nothing can be sent ahead
-  const extended: pg.QueryConfig & { readonly queryMode: string } = { ...config, queryMode: 'extended' };
-  const query = new pg.Query(extended, values);
-  const driven = query as pg.Query & Driven;
-  const [submit, complete, takeRow] = [
-    driven.submit.bind(query),
-    driven.handleCommandComplete.bind(query),
-    driven.handleDataRow.bind(query),
-  ];
-  let left = lead.length;
-  driven.submit = (connection) => {
-    const { stream } = connection;
-    stream.cork();
-    try {
-      for (const text of lead) {
-        connection.parse({ name: '', text, types: [] }, true);
-        connection.bind({}, true);
-        connection.execute({}, true);
-      }
-      return submit(connection);
-    } finally {
-      stream.uncork();
+class LedQuery extends pg.Query {
+  readonly #lead: readonly string[];
+  #left: number;
+
+  /**
+   * @param given a named statement only once it is prepared
+   * @param lead statements without parameters, whose answers are not needed
+   */
+  constructor(
+    given: string | pg.QueryConfig,
+    values: unknown[] | undefined,
+    lead: readonly string[],
+    callback: Done,
+  ) {
+    const config = typeof given === 'string' ? { text: given } : given;
+    // without values the driver would use the other protocol, in which nothing can be sent ahead
+    const extended = { ...config, queryMode: 'extended', callback };
+    super(extended, values);
+    this.#lead = lead;
+    this.#left = lead.length;
+  }
+
+  /** The driver calls it while it gathers what it writes. */
+  override prepare(connection: pg.Connection): void {
+    for (const text of this.#lead) {
+      connection.parse({ name: '', text, types: [] }, true);
+      connection.bind({}, true);
+      connection.execute({}, true);
     }
-  };
-  driven.handleDataRow = (message) => {
-    if (left === 0) takeRow(message);
-  };
-  driven.handleCommandComplete = (message, connection) => {
-    if (left > 0) left--;
-    else complete(message, connection);
-  };
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  driven.callback = (error, result) => (error ? reject(error) : resolve(result));
-  return { query, answer: promise };
+    super.prepare(connection);
+  }
+
+  override handleDataRow(message: unknown): void {
+    if (this.#left === 0) super.handleDataRow(message);
+  }
+
+  override handleCommandComplete(message: unknown, connection: pg.Connection): void {
+    if (this.#left > 0) this.#left--;
+    else super.handleCommandComplete(message, connection);
+  }
 }
 
 /** Settings of a connection, beyond those that the driver knows. */
@@ -233,13 +256,15 @@ export class GuardedClient extends pg.Client {
   ): void;
   override query(...given: unknown[]): unknown {
     if (this.#lead.length > 0) return this.#queryAfterLead(given);
-    const last = given.length - 1;
-    const callback = given[last];
-    if (typeof callback === 'function')
-      given[last] = (error: unknown, result: unknown) =>
-        void Reflect.apply(callback, undefined, [error ? namedFailure(error) : error, result]);
-    const answer: unknown = Reflect.apply(super.query, this, given);
-    return answer instanceof Promise ? answer.catch(throwNamed) : answer;
+    return this.#send(given);
+  }
+
+  #send([config, values, callback]: unknown[]): unknown {
+    const send = (...statement: unknown[]): unknown => Reflect.apply(super.query, this, statement);
+    if (typeof callback === 'function') return send(config, values, named(callback as Done));
+    if (typeof values === 'function') return send(config, undefined, named(values as Done));
+    if (typeof config === 'object' && config !== null && 'submit' in config) return send(config);
+    return answered((done) => send(config, values, done));
   }
 
   /** Sends these statements with the next query, before it. They have no parameters, and their answers are dropped. */
@@ -259,14 +284,12 @@ export class GuardedClient extends pg.Client {
     this.#lead = [];
     if (!this.#canBeLed(first) || more.length > 0 || typeof values === 'function')
       return this.#queryBehind(lead, [first, values, ...more]);
-    const { query, answer } = ledQuery(first, values as unknown[] | undefined, lead);
-    super.query(query);
-    return answer.catch(throwNamed);
+    return answered((done) => super.query(new LedQuery(first, values as unknown[] | undefined, lead, done)));
   }
 
   /** Sends the lead in a round trip of its own, for which the query waits. */
   #queryBehind(lead: readonly string[], given: unknown[]): unknown {
-    const led = super.query(lead.join('; ')).catch(throwNamed);
+    const led = this.#send([lead.join('; ')]) as Promise<unknown>;
     led.catch(() => undefined);
     const answer: unknown = Reflect.apply(this.query, this, given);
     // if the lead failed, the query fails too, and for that reason
