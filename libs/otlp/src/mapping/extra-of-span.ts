@@ -13,7 +13,12 @@ const KINDS = ['', '', 'server', 'client', 'producer', 'consumer'];
 const MAX_RESOURCE_BYTES = 8_192;
 
 /** Names under which the metadata of applications comes. */
-const METADATA = ['langsmith.metadata.', 'traceloop.association.properties.', 'ai.telemetry.metadata.'];
+const METADATA = [
+  'langsmith.metadata.',
+  'traceloop.association.properties.',
+  'ai.telemetry.metadata.',
+  'ai.settings.context.',
+];
 
 /** Parameters of the call of a model, by what their last name becomes. */
 const REQUEST = 'gen_ai.request.';

@@ -470,6 +470,7 @@ describe('the run of a span', () => {
         'user.id': 'u1',
         metadata: '{"team":"a"}',
         'traceloop.association.properties.chat': 'c',
+        'ai.settings.context.thread_id': 't1',
         'deployment.environment': 'test',
       },
       { resource: { 'service.name': 'shop', 'deployment.environment': 'prod' } },
@@ -480,6 +481,7 @@ describe('the run of a span', () => {
       user_id: 'u1',
       team: 'a',
       chat: 'c',
+      thread_id: 't1',
       'service.name': 'shop',
       'deployment.environment': 'test',
     });
