@@ -8,9 +8,9 @@ describe('the tree of a process whose children end all the time', () => {
   const root = (): number => shell.pid ?? 0;
 
   beforeAll(() => once(shell, 'spawn'));
-  afterAll(() => shell.kill('SIGKILL'));
+  afterAll(() => void shell.kill('SIGKILL'));
 
-  it('is read', () => {
+  it('answers the processes that are alive', () => {
     let childrenMs = 0;
     for (let time = 0; time < 50; time++) {
       expect(treeOf(root())[0]).toBe(root());
