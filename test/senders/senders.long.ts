@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -19,12 +19,31 @@ const PACKAGES = [
   'langchain-anthropic',
   'litellm',
   'pydantic-ai-slim[openai]',
+  'logfire',
   'openinference-instrumentation-openai',
+  'openinference-instrumentation-langchain',
   'opentelemetry-instrumentation-openai',
   'openai-agents',
   'opentelemetry-sdk',
   'opentelemetry-exporter-otlp-proto-http',
 ];
+const PACKAGES_OF_NODE = [
+  'ai',
+  '@ai-sdk/openai',
+  '@ai-sdk/otel',
+  '@opentelemetry/api',
+  '@opentelemetry/sdk-trace',
+  '@opentelemetry/exporter-trace-otlp-proto',
+  'langsmith',
+  'openai',
+  'langchain',
+  '@langchain/core',
+  '@langchain/langgraph',
+  '@langchain/openai',
+];
+
+/** Its callback sends no thread in a place where a run has one. */
+const WITHOUT_THREAD = 'LiteLLM, callback';
 
 /** Expected root of each trace: its name, and its cost in dollars by the prices of gpt-4o and claude-sonnet-4-5. */
 const SENDERS = [
@@ -39,10 +58,22 @@ const SENDERS = [
   ['LiteLLM under traceable', 'call', '0.0003250000'],
   ['LiteLLM, callback', 'LLMRun', '0.0003250000'],
   ['Pydantic AI', 'helper', '0.0003250000'],
+  ['logfire', 'helper', '0.0003250000'],
   ['OpenInference', 'ChatCompletion', '0.0003250000'],
+  ['OpenInference, LangChain', 'ChatOpenAI', '0.0003250000'],
   ['OpenLLMetry', 'openai.chat', '0.0003250000'],
   ['OpenAI Agents', 'Agent workflow', '0.0003250000'],
 ] as const;
+const SENDERS_OF_NODE = [
+  ['AI SDK', 'helper', '0.0003250000'],
+  ['AI SDK, its former spans', 'helper', '0.0003250000'],
+  ['wrapAISDK', 'openai.chat', '0.0003250000'],
+  ['wrapOpenAI', 'ChatOpenAI', '0.0003250000'],
+  ['LangChain.js', 'ChatOpenAI', '0.0003250000'],
+  ['LangGraph.js', 'LangGraph', '0.0003250000'],
+] as const;
+
+const THREAD = 'thread 1';
 
 const ANSWER = 'It is sunny.';
 const COMPLETION = {
@@ -131,50 +162,47 @@ interface ReadRun {
   readonly total_tokens: number;
   readonly total_cost: string | null;
   readonly end_time: string | null;
+  readonly thread_id: string | null;
 }
 
 const python = process.env['AGENTPLANE_TEST_PYTHON'] ?? '';
 const uv = join(dirname(python), 'uv');
 const inPython = existsSync(uv) ? describe : describe.skip;
 
-inPython('a sender of traces of today', () => {
+describe('a sender of traces of today', () => {
   const { api } = testApi();
   const folder = temporaryFolder();
   const models = provider();
   const versions: string[] = [];
+  const run = (command: string, ...words: readonly string[]): void => {
+    const { status, stderr } = spawnSync(command, words, { cwd: folder, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${command} ${words.join(' ')}: ${stderr}`);
+  };
 
-  beforeAll(async () => {
-    for (const words of [
-      ['venv', '--quiet', '--python', python, '.venv'],
-      ['pip', 'install', '--quiet', '--only-binary', ':all:', '--python', '.venv/bin/python', ...PACKAGES],
-    ]) {
-      const { status, stderr } = spawnSync(uv, words, { cwd: folder, encoding: 'utf8' });
-      if (status !== 0) throw new Error(`uv ${words.join(' ')}: ${stderr}`);
-    }
-    await once(models.listen(0, '127.0.0.1'), 'listening');
-  });
+  beforeAll(() => once(models.listen(0, '127.0.0.1'), 'listening'));
   afterAll(() => {
     models.close();
     process.stdout.write(`${[...new Set(versions)].sort().join(', ')}\n`);
   });
 
-  it.each(SENDERS)('%s has one root with the tokens and the cost of its call', async (sender, name, cost) => {
+  /** Sends by a program, and compares the root that is read with that of the table. */
+  async function check(
+    [command, script]: readonly [string, string],
+    [sender, name, cost]: readonly [string, string, string],
+  ): Promise<void> {
     const tenant = await api.workspace();
     const { port } = models.address() as AddressInfo;
-    const { stdout } = await promisify(execFile)(
-      join(folder, '.venv/bin/python'),
-      [join(import.meta.dirname, 'senders.py'), sender],
-      {
-        env: {
-          PATH: process.env['PATH'],
-          HOME: folder,
-          API_URL: api.url,
-          API_KEY: tenant.key,
-          PROJECT: 'sent',
-          PROVIDER: `http://127.0.0.1:${port}`,
-        },
+    const { stdout } = await promisify(execFile)(command, [script, sender], {
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        API_URL: api.url,
+        API_KEY: tenant.key,
+        PROJECT: 'sent',
+        PROVIDER: `http://127.0.0.1:${port}`,
+        THREAD,
       },
-    );
+    });
     versions.push(...stdout.trim().split('\n').slice(-1).join('').split(', '));
     const roots = await waitFor(async () => {
       const found = (await tenant.call('POST', '/runs/query', { is_root: true, limit: 10 })).json as {
@@ -190,7 +218,40 @@ inPython('a sender of traces of today', () => {
       cost: root?.total_cost,
       question: JSON.stringify(root?.inputs).includes('Paris?'),
       answer: JSON.stringify(root?.outputs).includes(ANSWER),
-    }).toEqual({ roots: 1, name, tokens: [120, 15, 135], cost, question: true, answer: true });
+      thread: root?.thread_id,
+    }).toEqual({
+      ...{ roots: 1, name, tokens: [120, 15, 135], cost },
+      ...{ question: true, answer: true, thread: sender === WITHOUT_THREAD ? null : THREAD },
+    });
     expect((await tenant.call('GET', '/ingest-problems')).json).toEqual({ counts: [], recent: [] });
+  }
+
+  describe('in JavaScript', () => {
+    const script = join(folder, 'senders.mjs');
+
+    beforeAll(() => {
+      writeFileSync(join(folder, 'package.json'), '{"private": true}');
+      copyFileSync(join(import.meta.dirname, 'senders.mjs'), script);
+      run('npm', 'install', '--no-audit', '--no-fund', ...PACKAGES_OF_NODE);
+    });
+
+    it.each(SENDERS_OF_NODE)('%s has one root with the tokens, cost and thread of its call', (...row) =>
+      check([process.execPath, script], row),
+    );
+  });
+
+  inPython('in Python', () => {
+    beforeAll(() => {
+      run(uv, 'venv', '--quiet', '--python', python, '.venv');
+      run(
+        uv,
+        ...['pip', 'install', '--quiet', '--only-binary', ':all:', '--python', '.venv/bin/python'],
+        ...PACKAGES,
+      );
+    });
+
+    it.each(SENDERS)('%s has one root with the tokens, cost and thread of its call', (...row) =>
+      check([join(folder, '.venv/bin/python'), join(import.meta.dirname, 'senders.py')], row),
+    );
   });
 });

@@ -4,9 +4,13 @@ import os
 import sys
 from importlib.metadata import version
 
-API, KEY, PROJECT, PROVIDER = (os.environ[name] for name in ("API_URL", "API_KEY", "PROJECT", "PROVIDER"))
+API, KEY, PROJECT, PROVIDER, THREAD = (
+    os.environ[name] for name in ("API_URL", "API_KEY", "PROJECT", "PROVIDER", "THREAD")
+)
 QUESTION = [{"role": "user", "content": "Paris?"}]
 CLAUDE, GPT = "claude-sonnet-4-5", "gpt-4o"
+METADATA = {"thread_id": THREAD}
+EXTRA = {"langsmith_extra": {"metadata": METADATA}}
 
 os.environ.update(
     LANGSMITH_ENDPOINT=API,
@@ -32,27 +36,33 @@ def flush_langsmith():
     Client().flush()
 
 
-def exporting():
+def exporting(**attributes):
+    """A provider of tracers that exports, and puts these attributes on every span."""
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+    class Attributing(SpanProcessor):
+        def on_start(self, span, parent_context=None):
+            span.set_attributes(attributes)
+
     provider = TracerProvider()
+    provider.add_span_processor(Attributing())
     provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
     return provider
 
 
-def ask_openai(client):
-    return client.chat.completions.create(model=GPT, messages=QUESTION)
+def ask_openai(client, **more):
+    return client.chat.completions.create(model=GPT, messages=QUESTION, **more)
 
 
 def wrapped_openai():
     from langsmith.wrappers import wrap_openai
     from openai import OpenAI
 
-    ask_openai(wrap_openai(OpenAI()))
+    ask_openai(wrap_openai(OpenAI()), **EXTRA)
     flush_langsmith()
 
 
@@ -60,7 +70,7 @@ def wrapped_responses():
     from langsmith.wrappers import wrap_openai
     from openai import OpenAI
 
-    wrap_openai(OpenAI()).responses.create(model=GPT, input="Paris?")
+    wrap_openai(OpenAI()).responses.create(model=GPT, input="Paris?", **EXTRA)
     flush_langsmith()
 
 
@@ -68,7 +78,7 @@ def wrapped_anthropic():
     from anthropic import Anthropic
     from langsmith.wrappers import wrap_anthropic
 
-    wrap_anthropic(Anthropic()).messages.create(model=CLAUDE, max_tokens=99, messages=QUESTION)
+    wrap_anthropic(Anthropic()).messages.create(model=CLAUDE, max_tokens=99, messages=QUESTION, **EXTRA)
     flush_langsmith()
 
 
@@ -83,21 +93,21 @@ def traceable_answer():
     def agent(question):
         return ask_openai(client)
 
-    agent("Paris?")
+    agent("Paris?", **EXTRA)
     flush_langsmith()
 
 
 def langchain():
     from langchain_openai import ChatOpenAI
 
-    ChatOpenAI(model=GPT).invoke("Paris?")
+    ChatOpenAI(model=GPT).invoke("Paris?", {"metadata": METADATA})
     flush_langsmith()
 
 
 def langchain_anthropic():
     from langchain_anthropic import ChatAnthropic
 
-    ChatAnthropic(model=CLAUDE).invoke("Paris?")
+    ChatAnthropic(model=CLAUDE).invoke("Paris?", {"metadata": METADATA})
     flush_langsmith()
 
 
@@ -105,7 +115,7 @@ def langchain_agent():
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
 
-    create_agent(ChatOpenAI(model=GPT), []).invoke({"messages": QUESTION})
+    create_agent(ChatOpenAI(model=GPT), []).invoke({"messages": QUESTION}, {"metadata": METADATA})
     flush_langsmith()
 
 
@@ -117,7 +127,7 @@ def litellm_traceable():
     def call(question):
         return litellm.completion(model=f"openai/{GPT}", messages=QUESTION)
 
-    call("Paris?")
+    call("Paris?", **EXTRA)
     flush_langsmith()
 
 
@@ -130,7 +140,7 @@ def litellm_callback():
     os.environ["LANGSMITH_BATCH_SIZE"] = "1"
 
     async def call():
-        await litellm.acompletion(model=f"openai/{GPT}", messages=QUESTION)
+        await litellm.acompletion(model=f"openai/{GPT}", messages=QUESTION, metadata=METADATA)
         await asyncio.sleep(10)
 
     asyncio.run(call())
@@ -142,33 +152,58 @@ def pydantic_ai():
 
     provider = exporting()
     Agent.instrument_all(InstrumentationSettings(tracer_provider=provider))
-    Agent(OpenAIChatModel(GPT), name="helper").run_sync("Paris?")
+    Agent(OpenAIChatModel(GPT), name="helper").run_sync("Paris?", conversation_id=THREAD)
     provider.force_flush()
+
+
+def logfire():
+    import logfire
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+
+    # it exports to the endpoint of the environment by itself
+    logfire.configure(send_to_logfire=False, console=False)
+    logfire.instrument_pydantic_ai()
+    Agent(OpenAIChatModel(GPT), name="helper").run_sync("Paris?", conversation_id=THREAD)
+    logfire.force_flush()
 
 
 def openinference():
     from openai import OpenAI
+    from openinference.instrumentation import using_session
     from openinference.instrumentation.openai import OpenAIInstrumentor
 
     OpenAIInstrumentor().instrument(tracer_provider=exporting())
-    ask_openai(OpenAI())
+    with using_session(THREAD):
+        ask_openai(OpenAI())
+
+
+def openinference_langchain():
+    from openinference.instrumentation import using_session
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    os.environ["LANGSMITH_TRACING"] = "false"
+    LangChainInstrumentor().instrument(tracer_provider=exporting())
+    with using_session(THREAD):
+        langchain()
 
 
 def openllmetry():
     from openai import OpenAI
     from opentelemetry.instrumentation.openai import OpenAIInstrumentor
 
-    OpenAIInstrumentor().instrument(tracer_provider=exporting())
+    OpenAIInstrumentor().instrument(tracer_provider=exporting(**{"session.id": THREAD}))
     ask_openai(OpenAI())
 
 
 def openai_agents():
-    from agents import Agent, OpenAIChatCompletionsModel, Runner, set_trace_processors
+    from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, set_trace_processors
     from langsmith.integrations.openai_agents_sdk import OpenAIAgentsTracingProcessor
     from openai import AsyncOpenAI
 
     set_trace_processors([OpenAIAgentsTracingProcessor()])
-    Runner.run_sync(Agent(name="helper", model=OpenAIChatCompletionsModel(GPT, AsyncOpenAI())), "Paris?")
+    agent = Agent(name="helper", model=OpenAIChatCompletionsModel(GPT, AsyncOpenAI()))
+    Runner.run_sync(agent, "Paris?", run_config=RunConfig(group_id=THREAD))
     flush_langsmith()
 
 
@@ -191,7 +226,9 @@ SENDERS = {
     "LiteLLM under traceable": (litellm_traceable, "litellm"),
     "LiteLLM, callback": (litellm_callback, "litellm"),
     "Pydantic AI": (pydantic_ai, "pydantic-ai-slim"),
+    "logfire": (logfire, "logfire"),
     "OpenInference": (openinference, "openinference-instrumentation-openai"),
+    "OpenInference, LangChain": (openinference_langchain, "openinference-instrumentation-langchain"),
     "OpenLLMetry": (openllmetry, "opentelemetry-instrumentation-openai"),
     "OpenAI Agents": (openai_agents, "openai-agents"),
 }
