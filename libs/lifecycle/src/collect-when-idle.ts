@@ -17,8 +17,11 @@ const WORTH_SHARE = 0.25;
 const PAUSES_PER_COLLECTION = 100;
 /** Share of one core below which a program is idle; a busy program collects by itself. */
 const IDLE_SHARE = 0.15;
-/** Idle for so long, a program gives back what it has for its next work as well. */
-const DEEP_AFTER_MS = 60_000;
+/**
+ * Idle for so long, a program gives back what it has for its next work as well; the second time what it had kept for
+ * some minutes after its work, as the API server keeps changes of objects.
+ */
+const DEEP_AFTER_MS = [60_000, 380_000];
 /**
  * Maximum heap for a deep collection: the pause is some three times that of a full one, and would be noticed
  * with a larger heap.
@@ -39,8 +42,8 @@ export interface OwnProcess {
 /**
  * Collects the garbage of a program that became idle. V8 collects while a program allocates: one that
  * stopped, e.g. an unused platform, keeps the garbage of its last work, and of its start, for as long as it
- * is idle. After an idle minute it once gives back all that it can, and allocates it again with its next
- * work.
+ * is idle. After an idle minute, and after some more, it gives back all that it can, and allocates it again with
+ * its next work.
  */
 export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ownProcess()): void {
   let aliveBytes = 0;
@@ -48,18 +51,19 @@ export function collectWhenIdle(clock: Clock = systemClock, own: OwnProcess = ow
   let lastCpuMs = own.cpuMs();
   let lastMs = clock.monotonicMs();
   let idleSinceMs = lastMs;
-  let gaveBack = false;
+  let gaveBack = 0;
   const look = (): void => {
     const [cpuMs, nowMs] = [own.cpuMs(), clock.monotonicMs()];
     const isIdle = cpuMs - lastCpuMs < (nowMs - lastMs) * IDLE_SHARE;
-    if (!isIdle) [idleSinceMs, gaveBack] = [nowMs, false];
+    if (!isIdle) [idleSinceMs, gaveBack] = [nowMs, 0];
     const worthBytes = Math.max(WORTH_BYTES, aliveBytes * WORTH_SHARE);
-    const isDeep = !gaveBack && nowMs - idleSinceMs >= DEEP_AFTER_MS && own.heapBytes() < DEEP_MAX_BYTES;
+    const deepAfterMs = DEEP_AFTER_MS[gaveBack] ?? Infinity;
+    const isDeep = nowMs - idleSinceMs >= deepAfterMs && own.heapBytes() < DEEP_MAX_BYTES;
     const isWorth = isDeep || own.heapBytes() - aliveBytes > worthBytes;
     if (isIdle && nowMs >= notBeforeMs && isWorth) {
       if (isDeep) own.collectAll();
       else own.collect();
-      gaveBack ||= isDeep;
+      if (isDeep) gaveBack++;
       aliveBytes = own.heapBytes();
       const endMs = clock.monotonicMs();
       notBeforeMs = endMs + (endMs - nowMs) * PAUSES_PER_COLLECTION;
