@@ -79,7 +79,6 @@ export {
   SEARCH_PARTS,
 } from './query/run-search.js';
 export type {
-  DayOfTier,
   Lake,
   LakeDay,
   LakeDaySearch,

@@ -196,8 +196,7 @@ class SequencePlayer {
       if (one.kind === 'seal') await game.compareExport();
     }
     await game.compareExport();
-    // runs that left their tier return to Postgres with the first generation, and are sealed with the next
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       await game.perform({ kind: 'hurry' });
       await game.perform({ kind: 'seal', fileBytes: undefined, interruption: undefined });
     }

@@ -38,8 +38,8 @@ export async function sealRuns(
     const key = `${prefix}/${tenantId}/${projectId}/${id}.parquet`;
     await store.put(bucket, key, file);
     await db.query(
-      `INSERT INTO lake_segments (tenant_id, project_id, day, tier, generation, id, key, state, rows, bytes)
-      VALUES ($1, $2, $3::timestamptz::date, 'longlived', 1, $4, $5, 'sealed', $6, $7)`,
+      `INSERT INTO lake_segments (tenant_id, project_id, day, generation, id, key, state, rows, bytes)
+      VALUES ($1, $2, $3::timestamptz::date, 1, $4, $5, 'sealed', $6, $7)`,
       [tenantId, projectId, some[0]?.start_time, id, key, some.length, file.length],
     );
     const places = [

@@ -8,7 +8,6 @@ import {
   type LakeDay,
   type LakeDaySearch,
   type LakeTable,
-  TRACE_TIERS,
   type TraceStore,
   whyNotSealing,
 } from '#lib/trace-store';
@@ -19,7 +18,7 @@ import { Described } from '../wire/operation.js';
 import { invalid } from '../wire/request-pipe.js';
 import { Get } from '../wire/route.js';
 import { WORKSPACE } from '../wire/route-access.js';
-import { Answered, FLAG, listOf, orNull, TEXT, TIME, UUID, WHOLE, words } from '../wire/shape.js';
+import { Answered, FLAG, listOf, orNull, TEXT, TIME, UUID, WHOLE } from '../wire/shape.js';
 
 /** Query of `GET /lake`. */
 class LakeQuery {
@@ -37,8 +36,6 @@ class LakeQuery {
 class LakeDayAnswer {
   @Answered(UUID, 'Tracing project') readonly session_id: string;
   @Answered(TEXT, 'UTC, YYYY-MM-DD') readonly day: string;
-  @Answered(words(TRACE_TIERS), 'Retention of its runs: days of each are sealed apart')
-  readonly trace_tier: string;
   @Answered(WHOLE, 'Runs whose payloads are in Postgres, when they were counted last')
   readonly postgres_rows: number;
   @Answered(WHOLE, 'Bytes of these payloads: an estimate by the size of their partition')
@@ -79,15 +76,14 @@ class LakeAnswer {
   readonly next_cursor: string | null;
 }
 
-/** `DAY/PROJECT/TIER`. */
-const CURSOR = new RegExp(`^(\\d{4}-\\d{2}-\\d{2})/([^/]+)/(${TRACE_TIERS.join('|')})$`);
+/** `DAY/PROJECT`. */
+const CURSOR = /^(\d{4}-\d{2}-\d{2})\/([^/]+)$/;
 
 function parseCursor(text: string | undefined): LakeDaySearch['after'] {
   if (text === undefined) return undefined;
-  const [, day = '', projectId = '', word] = CURSOR.exec(text) ?? [];
-  const tier = TRACE_TIERS.find((one) => one === word);
+  const [, day = '', projectId = ''] = CURSOR.exec(text) ?? [];
   const isDay = parseInstant(`${day}T00:00:00Z`, { zone: 'required' }) !== undefined;
-  if (tier !== undefined && isDay && isUuid(projectId)) return { day, projectId, tier };
+  if (isDay && isUuid(projectId)) return { day, projectId };
   const msg = 'invalid cursor; omit it to start at the first page';
   throw invalid([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
 }
@@ -100,7 +96,6 @@ function renderDay(day: LakeDay, postgresBytes: number | undefined): LakeDayAnsw
   return {
     session_id: day.projectId,
     day: day.day,
-    trace_tier: day.tier,
     postgres_rows: day.looseRows,
     postgres_bytes_estimate: postgresBytes ?? 0,
     sealed_rows: day.sealedRows,
@@ -158,7 +153,7 @@ export class LakeController {
       reason: why ?? null,
       days: days.map((day, at) => renderDay(day, bytes[at])),
       tables: tables.map(renderTable),
-      next_cursor: last ? `${last.day}/${last.projectId}/${last.tier}` : null,
+      next_cursor: last ? `${last.day}/${last.projectId}` : null,
     };
   }
 }

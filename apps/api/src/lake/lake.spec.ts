@@ -60,7 +60,6 @@ describe('GET /api/v1/lake', () => {
     expect(before.days).toHaveLength(6);
     expect(before.days[0]).toMatchObject({
       day: '2026-03-03',
-      trace_tier: 'longlived',
       postgres_rows: 1,
       sealed_rows: 0,
       generation: 0,
@@ -100,16 +99,14 @@ describe('GET /api/v1/lake', () => {
     expect(json.days.map((one: { readonly day: string }) => one.day)).toEqual([...DAYS].reverse());
   });
 
-  it.each([
-    'x',
-    '2026-02-30/a/longlived',
-    `2026-02-30/${randomUUID()}/longlived`,
-    `2026-03-01/${randomUUID()}/none`,
-  ])('refuses the cursor %s', async (cursor) => {
-    const answer = await tenant.call('GET', `/api/v1/lake?cursor=${encodeURIComponent(cursor)}`);
-    expect(answer.status).toBe(422);
-    expect(answer.text).toContain('invalid cursor');
-  });
+  it.each(['x', '2026-03-01/a', `2026-02-30/${randomUUID()}`, `2026-03-01/${randomUUID()}/longlived`])(
+    'refuses the cursor %s',
+    async (cursor) => {
+      const answer = await tenant.call('GET', `/api/v1/lake?cursor=${encodeURIComponent(cursor)}`);
+      expect(answer.status).toBe(422);
+      expect(answer.text).toContain('invalid cursor');
+    },
+  );
 
   it('keeps a program that does not know the bucket from starting', async () => {
     await seal();

@@ -13,7 +13,6 @@ import { projectIdOf, projectNames } from '../rest/find-id.js';
 interface LakeDay {
   readonly session_id: string;
   readonly day: string;
-  readonly trace_tier: string;
   readonly postgres_rows: number;
   readonly postgres_bytes_estimate: number;
   readonly sealed_rows: number;
@@ -64,11 +63,10 @@ interface Projects {
 }
 
 const shapeOf = ({ names, tables }: Projects): Shape<LakeDay> => ({
-  nameOf: ({ day, session_id: project, trace_tier: tier }) => `${day}/${project}/${tier}`,
+  nameOf: ({ day, session_id: project }) => `${day}/${project}`,
   columns: [
     { heading: 'DAY', cell: ({ day }) => day },
     { heading: 'PROJECT', cell: ({ session_id: id }) => names.get(id) ?? id },
-    { heading: 'TIER', isSpare: true, cell: ({ trace_tier: tier }) => tier },
     { heading: 'STATE', cell: stateOf },
     { heading: 'ROWS', cell: (day) => String(day.postgres_rows) },
     { heading: 'MB (ESTIMATE)', cell: (day) => megabytes(day.postgres_bytes_estimate) },

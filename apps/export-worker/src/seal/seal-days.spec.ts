@@ -10,7 +10,6 @@ const DAY: SealedDay = {
   tenantId: randomUUID(),
   projectId: randomUUID(),
   day: '2026-11-20',
-  tier: 'longlived',
   rows: 1,
   bytes: 1,
   copiedBytes: 0,

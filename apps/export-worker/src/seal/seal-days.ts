@@ -67,14 +67,14 @@ export async function sealDays({ lake, clock, signal, log }: SealTools): Promise
 }
 
 function report(
-  { tenantId, projectId, day, tier, rows, bytes, files }: SealedDay,
+  { tenantId, projectId, day, rows, bytes, files }: SealedDay,
   seconds: number,
   log: Logger,
 ): void {
   metrics.lakeSealedRows.add(rows);
   metrics.lakeSealedBytes.add(bytes);
   metrics.lakeSealDuration.observe(seconds);
-  log.info({ tenant: tenantId, project: projectId, day, tier, rows, bytes, files }, 'sealed a day');
+  log.info({ tenant: tenantId, project: projectId, day, rows, bytes, files }, 'sealed a day');
 }
 
 /** @returns its exit code */

@@ -4,7 +4,7 @@ import type { Connection } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
 import type { PayloadQuery } from '../run/payload-store.js';
 import type { SealedGroups, SealedRef } from '../run/sealed-payloads.js';
-import { PAYLOAD_FIELDS, type PayloadField, type RunPayloads, type TraceTier } from '../run/stored-run.js';
+import { PAYLOAD_FIELDS, type PayloadField, type RunPayloads } from '../run/stored-run.js';
 import { isTotalColumn, totalsJoin } from '../run/trace-totals.js';
 import { type ExportColumn, SETTING, setting } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
@@ -70,8 +70,6 @@ export interface ExportRead extends ExportWindow {
    * match no row, each statement also reads a bounded number of rows, and has a snapshot of its own.
    */
   readonly maxRows?: number;
-  /** Only runs of this tier; runs of all when absent. */
-  readonly tier?: TraceTier;
 }
 
 /** Payloads of sealed runs, which the tuples do not have. */

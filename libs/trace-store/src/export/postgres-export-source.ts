@@ -9,7 +9,7 @@ import { lightFilters, payloadsOf } from '../filter/payload-filters.js';
 import { type LoadedPayloads, type SealedLoader, TooMuchSealedError } from '../lake/sealed-loader.js';
 import { findDeletion } from '../project/project-deletions.js';
 import type { PostgresPayloadStore } from '../run/payload-store.js';
-import { PAYLOAD_FIELDS, type PayloadField, tierSql } from '../run/stored-run.js';
+import { PAYLOAD_FIELDS, type PayloadField } from '../run/stored-run.js';
 import {
   EXPORT_COLUMNS,
   type ExportColumn,
@@ -382,15 +382,15 @@ export class PostgresExportSource implements ExportSource {
 }
 
 /** True when rows of the window may be left out: then no row may come for long. */
-function isSelective({ filter, changedSince, tier }: ExportRead): boolean {
-  return filter !== undefined || changedSince !== undefined || tier !== undefined;
+function isSelective({ filter, changedSince }: ExportRead): boolean {
+  return filter !== undefined || changedSince !== undefined;
 }
 
 function conditionOf(read: ExportRead, values: SettingValues): string {
-  const { changedSince, tier } = read;
+  const { changedSince } = read;
   const filter = filterSql(read, values);
   const since = changedSince === undefined ? '' : ` AND ${changedAfter(setting('since', 'pg_snapshot'))}`;
-  return `${filter}${since}${tier === undefined ? '' : ` AND ${tierSql('r')} = '${tier}'`}`;
+  return `${filter}${since}`;
 }
 
 /** A cursor before the window excludes no row, and would widen it. */

@@ -145,9 +145,12 @@ describe('an export of sealed days', () => {
           window.projectId,
           gone.map((n) => runs[n]?.id),
         ]);
-        const places = changed.flatMap((n) => (runs[n] ? [{ ...window, ...runs[n] }] : []));
+        const replace = { inputs: Buffer.from('"changed"') };
+        const changes = changed.flatMap((n) =>
+          runs[n] ? [{ place: { ...window, ...runs[n] }, replace, fill: {} }] : [],
+        );
         const payloads = new PostgresPayloadStore(new SegmentReader(test.options));
-        await inTransaction(pool, (client) => payloads.unseal(client, places));
+        await inTransaction(pool, (client) => payloads.bringBack(client, changes));
         const isGone = new Set(gone.map((n): unknown => runs[n]?.id));
         const found = await exportFiles(source(), { ...window, maxRows }, options);
         expect(found.rows).toEqual(expected.rows.filter(({ id }) => !isGone.has(id)));

@@ -43,7 +43,7 @@ import {
   feedbackTokens,
   signedFeedbackTokens,
 } from './feedback-tables.js';
-import { icebergTables, lakeTables } from './lake-tables.js';
+import { daysOfAllTiers, icebergTables, lakeTables } from './lake-tables.js';
 import { modelPrices, priceApplications, runPrices } from './price-tables.js';
 import { promptTables } from './prompt-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch, searchMarks } from './run-search.js';
@@ -110,5 +110,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     lakeTables,
     icebergTables,
     searchMarks,
+    daysOfAllTiers,
   ];
 }

@@ -131,3 +131,30 @@ INSERT INTO lake_tables (tenant_id, project_id, behind_since)
 SELECT DISTINCT tenant_id, project_id, clock_timestamp() FROM lake_segments WHERE state = 'sealed';
 `,
 };
+
+/** Files of a day have the runs of both tiers, in the order of exports. */
+export const daysOfAllTiers: Migration = {
+  version: 55,
+  name: 'sealed days of all tiers',
+  sql: `
+CREATE TEMP TABLE joined ON COMMIT DROP AS
+SELECT tenant_id, project_id, day, max(generation) AS generation, max(sealed_at) AS sealed_at, sum(loose_rows) AS loose_rows,
+  sum(sealed_rows) AS sealed_rows, sum(sealed_bytes) AS sealed_bytes, sum(gone_rows) AS gone_rows, min(erase_before) AS erase_before
+FROM lake_days GROUP BY 1, 2, 3;
+
+-- those that a worker did not finish stay beyond the generation in force
+UPDATE lake_segments s SET generation = j.generation + s.generation - d.generation
+FROM lake_days d JOIN joined j USING (tenant_id, project_id, day)
+WHERE d.tenant_id = s.tenant_id AND d.project_id = s.project_id AND d.day = s.day AND d.tier = s.tier AND s.state <> 'former';
+
+ALTER TABLE lake_segments DROP CONSTRAINT lake_segments_pkey, DROP COLUMN tier, ADD PRIMARY KEY (tenant_id, project_id, day, id);
+TRUNCATE lake_days;
+ALTER TABLE lake_days DROP CONSTRAINT lake_days_pkey, DROP COLUMN tier, ADD PRIMARY KEY (tenant_id, project_id, day);
+-- the quiet hours begin again
+INSERT INTO lake_days (tenant_id, project_id, day, generation, seen, seen_at, sealed_at, loose_rows, sealed_rows, sealed_bytes,
+  gone_rows, erase_before)
+SELECT tenant_id, project_id, day, generation, pg_current_snapshot(), clock_timestamp(), sealed_at, loose_rows, sealed_rows,
+  sealed_bytes, gone_rows, erase_before
+FROM joined;
+`,
+};

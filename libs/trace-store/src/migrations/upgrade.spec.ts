@@ -81,6 +81,35 @@ describe('an upgrade', () => {
     await pool.end();
   });
 
+  it('joins the sealed days of two tiers', async () => {
+    const { uri, pool } = await formerStore(54);
+    const [tenant, project] = [randomUUID(), randomUUID()];
+    const of = `'${tenant}', '${project}', '2026-11-20'`;
+    await pool.query(
+      `INSERT INTO lake_days (tenant_id, project_id, day, tier, generation, sealed_rows, gone_rows)
+      VALUES (${of}, 'longlived', 3, 30, 1), (${of}, 'shortlived', 1, 5, 2);
+      INSERT INTO lake_segments (tenant_id, project_id, day, tier, generation, id, key, state)
+      SELECT ${of}, tier, generation, gen_random_uuid(), key, state FROM (VALUES ('longlived', 3, 'l', 'sealed'),
+        ('longlived', 2, 'old', 'former'), ('shortlived', 1, 's', 'sealed'), ('shortlived', 2, 'begun', 'writing')
+      ) AS s (tier, generation, key, state)`,
+    );
+    const store = openTraceStore({ uri, log, clock: systemClock });
+    await store.migrate();
+    const days = await pool.query(
+      'SELECT generation, sealed_rows::int, gone_rows::int, seen IS NOT NULL AS is_seen FROM lake_days',
+    );
+    expect(days.rows).toEqual([{ generation: 3, sealed_rows: 35, gone_rows: 3, is_seen: true }]);
+    const segments = await pool.query('SELECT key, generation FROM lake_segments ORDER BY key');
+    expect(segments.rows).toEqual([
+      { key: 'begun', generation: 4 },
+      { key: 'l', generation: 3 },
+      { key: 'old', generation: 2 },
+      { key: 's', generation: 3 },
+    ]);
+    await store.close();
+    await pool.end();
+  });
+
   it('keeps every version of the examples of a store that had their payloads in each', async () => {
     const { uri, pool } = await formerStore(24);
     const [tenant, dataset, id] = [randomUUID(), randomUUID(), randomUUID()];

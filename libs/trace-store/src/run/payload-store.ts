@@ -251,34 +251,14 @@ export class PostgresPayloadStore implements PayloadStore {
 
   async bringBack(client: Connection, changes: readonly PayloadChange[]): Promise<void> {
     const given = changes.filter(({ replace, fill }) => has(replace) || has(fill));
-    await this.#bringBackIf(
-      client,
-      given.map(({ place }) => place),
-      (payloads, at) => {
-        const change = given[at];
-        return change !== undefined && isChanged(payloads, change);
-      },
-    );
-  }
-
-  /** Stores the sealed payloads of all of these runs as rows again. Their keys are locked by the caller. */
-  unseal(client: Connection, places: readonly RunPlace[]): Promise<void> {
-    return this.#bringBackIf(client, places, () => true);
-  }
-
-  async #bringBackIf(
-    client: Connection,
-    places: readonly RunPlace[],
-    isWanted: (payloads: RunPayloads, at: number) => boolean,
-  ): Promise<void> {
+    const places = given.map(({ place }) => place);
     const found = [...(await this.sealed.find(client, places))];
     const refs = found.map(([, ref]) => ref);
     let next = 0;
     for await (const piece of this.sealed.pieces(client, places[0]?.tenantId ?? '', refs, PAYLOAD_FIELDS)) {
       const entries = piece.flatMap((payloads) => {
-        const at = found[next++]?.[0] ?? 0;
-        const place = places[at];
-        return place && isWanted(payloads, at) ? [{ place, payloads }] : [];
+        const change = given[found[next++]?.[0] ?? 0];
+        return change && isChanged(payloads, change) ? [{ place: change.place, payloads }] : [];
       });
       if (entries.length === 0) continue;
       const own = entries.map(({ place }) => place);

@@ -1,8 +1,7 @@
 import { type Connection, inTransaction, type Pool, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, MICROS_PER_DAY, parseInstant } from '#lib/time';
-import { tierSql, type TraceTier } from '../run/stored-run.js';
 import { failureSql, noteTableChange } from './lake-table.js';
-import type { DayOfTier, LakeDay, LakeDaySearch } from './lake.js';
+import type { ProjectDay, LakeDay, LakeDaySearch } from './lake.js';
 
 /** A worker that gave no sign of life for so long has lost its day. */
 const LEASE = '1 minute';
@@ -12,21 +11,21 @@ const OBSERVED_AT_ONCE = 200;
 const CHANGED_SHARE = 100;
 
 /** Condition on the row of a day; `keyOf` has the values. */
-const DAY = 'tenant_id = $1 AND project_id = $2 AND day = $3 AND tier = $4';
+const DAY = 'tenant_id = $1 AND project_id = $2 AND day = $3';
 
-function keyOf({ tenantId, projectId, day, tier }: DayOfTier): readonly string[] {
-  return [tenantId, projectId, day, tier];
+function keyOf({ tenantId, projectId, day }: ProjectDay): readonly string[] {
+  return [tenantId, projectId, day];
 }
 
 /** Times of the day, as `[from, to)`. */
-export function timesOf({ day }: Pick<DayOfTier, 'day'>): { readonly from: Instant; readonly to: Instant } {
+export function timesOf({ day }: Pick<ProjectDay, 'day'>): { readonly from: Instant; readonly to: Instant } {
   const from = parseInstant(`${day}T00:00:00Z`, { zone: 'required' });
   if (from === undefined) throw new Error(`reading the day ${day} failed: it is no date`);
   return { from, to: from + MICROS_PER_DAY };
 }
 
 /** The same as parameters. */
-export function boundsOf(day: Pick<DayOfTier, 'day'>): readonly [string, string] {
+export function boundsOf(day: Pick<ProjectDay, 'day'>): readonly [string, string] {
   const { from, to } = timesOf(day);
   return [formatInstant(from), formatInstant(to)];
 }
@@ -42,14 +41,14 @@ async function foldGone(db: Queryable, eraseHours: number): Promise<void> {
         SELECT o.ctid AS place, s.* FROM lake_gone o LEFT JOIN lake_segments s ON s.id = o.segment
         WHERE s.state IS NULL OR s.state IN ('sealed', 'former') FOR UPDATE OF o SKIP LOCKED
       ) o WHERE g.ctid = o.place
-      RETURNING o.tenant_id, o.project_id, o.day, o.tier, o.state, g.rows, g.is_removal, g.gone_at
+      RETURNING o.tenant_id, o.project_id, o.day, o.state, g.rows, g.is_removal, g.gone_at
     )
     UPDATE lake_days d SET gone_rows = d.gone_rows + s.rows,
       erase_before = least(d.erase_before, s.removed_at + make_interval(secs => $1 * 3600))
     FROM (
-      SELECT tenant_id, project_id, day, tier, sum(rows) AS rows, min(gone_at) FILTER (WHERE is_removal) AS removed_at
-      FROM gone WHERE state = 'sealed' GROUP BY 1, 2, 3, 4
-    ) s WHERE d.tenant_id = s.tenant_id AND d.project_id = s.project_id AND d.day = s.day AND d.tier = s.tier`,
+      SELECT tenant_id, project_id, day, sum(rows) AS rows, min(gone_at) FILTER (WHERE is_removal) AS removed_at
+      FROM gone WHERE state = 'sealed' GROUP BY 1, 2, 3
+    ) s WHERE d.tenant_id = s.tenant_id AND d.project_id = s.project_id AND d.day = s.day`,
     [eraseHours],
   );
 }
@@ -57,13 +56,9 @@ async function foldGone(db: Queryable, eraseHours: number): Promise<void> {
 /** Adds days of projects that have runs by the hourly statistics, and ended long enough ago. */
 async function addDays(db: Queryable, quietHours: number): Promise<void> {
   await db.query(
-    `INSERT INTO lake_days (tenant_id, project_id, day, tier)
-    SELECT s.tenant_id, s.project_id, s.day, t.tier FROM (
-      SELECT DISTINCT tenant_id, project_id, (hour AT TIME ZONE 'UTC')::date AS day FROM run_statistics
-      WHERE hour >= '1970-01-01' AND hour < date_trunc('day', clock_timestamp() - make_interval(secs => $1 * 3600), 'UTC')
-    ) s CROSS JOIN (VALUES ('longlived'), ('shortlived')) AS t(tier)
-    WHERE NOT EXISTS (SELECT FROM lake_days d WHERE d.tenant_id = s.tenant_id AND d.project_id = s.project_id
-        AND d.day = s.day AND d.tier = t.tier)
+    `INSERT INTO lake_days (tenant_id, project_id, day)
+    SELECT DISTINCT tenant_id, project_id, (hour AT TIME ZONE 'UTC')::date FROM run_statistics
+    WHERE hour >= '1970-01-01' AND hour < date_trunc('day', clock_timestamp() - make_interval(secs => $1 * 3600), 'UTC')
     ON CONFLICT DO NOTHING`,
     [quietHours],
   );
@@ -86,28 +81,27 @@ interface UnseenRow {
   readonly tenant_id: string;
   readonly project_id: string;
   readonly day: string;
-  readonly tier: TraceTier;
 }
 
 /** A day that has runs outside of its files or has lost some; others have nothing to be sealed. */
 const HAS_WORK = `(d.generation = 0 OR d.gone_rows > 0 OR EXISTS (
-    SELECT FROM run_payloads p WHERE p.tenant_id = $1 AND p.project_id = $2 AND p.start_time >= $5 AND p.start_time < $6))`;
+    SELECT FROM run_payloads p WHERE p.tenant_id = $1 AND p.project_id = $2 AND p.start_time >= $4 AND p.start_time < $5))`;
 
 /** One look at a day whose last one was long enough ago. The statement's snapshot is the one that it notes. */
 async function observe(db: Queryable, row: UnseenRow): Promise<void> {
-  const day = { tenantId: row.tenant_id, projectId: row.project_id, day: row.day, tier: row.tier };
+  const day = { tenantId: row.tenant_id, projectId: row.project_id, day: row.day };
   await db.query(
     `WITH d AS MATERIALIZED (SELECT d.*, ${HAS_WORK} AS has_work FROM lake_days d WHERE ${DAY}),
     r AS MATERIALIZED (
       SELECT count(*) FILTER (WHERE r.segment IS NULL) AS loose,
         coalesce(bool_and(pg_visible_in_snapshot(r.changed_in, d.seen)), true) AS is_quiet
-      FROM d JOIN runs r ON d.has_work AND r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $5
-        AND r.start_time < $6 AND ${tierSql('r')} = $4
+      FROM d JOIN runs r ON d.has_work AND r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $4
+        AND r.start_time < $5
     )
     UPDATE lake_days n SET seen = CASE WHEN r.is_quiet THEN n.seen ELSE pg_current_snapshot() END,
       seen_at = clock_timestamp(), loose_rows = r.loose,
       next_at = CASE WHEN r.is_quiet AND (r.loose + n.gone_rows) * ${CHANGED_SHARE} > n.sealed_rows THEN clock_timestamp() END
-    FROM r WHERE n.tenant_id = $1 AND n.project_id = $2 AND n.day = $3 AND n.tier = $4 AND n.next_at IS NULL`,
+    FROM r WHERE n.tenant_id = $1 AND n.project_id = $2 AND n.day = $3 AND n.next_at IS NULL`,
     [...keyOf(day), ...boundsOf(day)],
   );
 }
@@ -128,7 +122,7 @@ export async function lookForDays(
   if (addsDays) await addDays(db, quietHours);
   await hurryErasures(db, eraseHours);
   const unseen = await db.query<UnseenRow>({
-    text: `SELECT tenant_id, project_id, day, tier FROM lake_days
+    text: `SELECT tenant_id, project_id, day FROM lake_days
       WHERE seen_at <= clock_timestamp() - make_interval(secs => $1 * 3600) AND next_at IS NULL
       ORDER BY seen_at LIMIT ${OBSERVED_AT_ONCE}`,
     values: [quietHours],
@@ -145,7 +139,7 @@ const IS_WAITING = `next_at <= clock_timestamp()
   AND (sealing_since IS NULL OR sealing_since < clock_timestamp() - interval '${LEASE}')`;
 
 /** A day that a worker has claimed. */
-export interface ClaimedDay extends DayOfTier {
+export interface ClaimedDay extends ProjectDay {
   /** Generation of the segments that it is about to get. */
   readonly generation: number;
   /** Segments in force, which the new ones replace. */
@@ -156,7 +150,7 @@ export interface ClaimedDay extends DayOfTier {
 
 /** Another worker has the day, or its project was deleted. */
 export class LostDayError extends Error {
-  constructor({ day, projectId }: DayOfTier) {
+  constructor({ day, projectId }: ProjectDay) {
     super(`sealing ${day} of project ${projectId} failed: another worker has taken it, or it was deleted`);
     this.name = 'LostDayError';
   }
@@ -173,17 +167,17 @@ export async function claimDay(
     const { rows } = await client.query<UnseenRow & { generation: string; claim: string; seen: string }>({
       // materialized, so that one alone is claimed
       text: `WITH next AS MATERIALIZED (
-          SELECT tenant_id, project_id, day, tier FROM lake_days WHERE ${IS_WAITING} ORDER BY next_at LIMIT 1
+          SELECT tenant_id, project_id, day FROM lake_days WHERE ${IS_WAITING} ORDER BY next_at LIMIT 1
           FOR UPDATE SKIP LOCKED
         )
-        UPDATE lake_days d SET sealing_since = clock_timestamp() FROM next n WHERE d.tenant_id = n.tenant_id AND d.project_id = n.project_id AND d.day = n.day AND d.tier = n.tier
-        RETURNING d.tenant_id, d.project_id, d.day, d.tier, d.generation, d.sealing_since AS claim,
+        UPDATE lake_days d SET sealing_since = clock_timestamp() FROM next n WHERE d.tenant_id = n.tenant_id AND d.project_id = n.project_id AND d.day = n.day
+        RETURNING d.tenant_id, d.project_id, d.day, d.generation, d.sealing_since AS claim,
           pg_current_snapshot() AS seen`,
       types: textTypes,
     });
     const [row] = rows;
     if (!row) return undefined;
-    const day = { tenantId: row.tenant_id, projectId: row.project_id, day: row.day, tier: row.tier };
+    const day = { tenantId: row.tenant_id, projectId: row.project_id, day: row.day };
     const segments = await client.query<{ id: string; generation: string; state: string }>({
       text: `UPDATE lake_segments SET former_since = CASE state WHEN 'writing' THEN clock_timestamp() END,
           state = CASE state WHEN 'writing' THEN 'former' ELSE 'sealed' END
@@ -199,9 +193,9 @@ export async function claimDay(
 }
 
 /** Gives a sign of life. @returns the claim from now on @throws LostDayError */
-export async function renewClaim(db: Queryable, day: DayOfTier, claim: string): Promise<string> {
+export async function renewClaim(db: Queryable, day: ProjectDay, claim: string): Promise<string> {
   const { rows } = await db.query<{ claim: string }>({
-    text: `UPDATE lake_days SET sealing_since = clock_timestamp() WHERE ${DAY} AND sealing_since = $5
+    text: `UPDATE lake_days SET sealing_since = clock_timestamp() WHERE ${DAY} AND sealing_since = $4
       RETURNING sealing_since AS claim`,
     values: [...keyOf(day), claim],
     types: textTypes,
@@ -211,8 +205,8 @@ export async function renewClaim(db: Queryable, day: DayOfTier, claim: string): 
 }
 
 /** Gives the day back, as it was claimed. */
-export async function releaseDay(db: Queryable, day: DayOfTier, claim: string): Promise<void> {
-  await db.query(`UPDATE lake_days SET sealing_since = NULL WHERE ${DAY} AND sealing_since = $5`, [
+export async function releaseDay(db: Queryable, day: ProjectDay, claim: string): Promise<void> {
+  await db.query(`UPDATE lake_days SET sealing_since = NULL WHERE ${DAY} AND sealing_since = $4`, [
     ...keyOf(day),
     claim,
   ]);
@@ -221,12 +215,12 @@ export async function releaseDay(db: Queryable, day: DayOfTier, claim: string): 
 /** Notes a failed attempt; the next one waits. */
 export async function noteFailure(
   db: Queryable,
-  day: DayOfTier,
+  day: ProjectDay,
   claim: string,
   error: string,
 ): Promise<void> {
   await db.query(
-    `UPDATE lake_days SET sealing_since = NULL, ${failureSql('$6')} WHERE ${DAY} AND sealing_since = $5`,
+    `UPDATE lake_days SET sealing_since = NULL, ${failureSql('$5')} WHERE ${DAY} AND sealing_since = $4`,
     [...keyOf(day), claim, error],
   );
 }
@@ -253,10 +247,10 @@ export async function finishDay(
   await inTransaction(pool, async (client) => {
     const kept = await client.query(
       `UPDATE lake_days SET sealing_since = NULL, sealed_at = clock_timestamp(),
-        generation = $6, sealed_rows = $7, sealed_bytes = $8, gone_rows = $9, loose_rows = 0,
-        erase_before = CASE WHEN $10 > 0 THEN clock_timestamp() + make_interval(secs => $11 * 3600) END,
-        seen = $12::pg_snapshot, seen_at = clock_timestamp(), attempts = 0, next_at = NULL, error = NULL
-      WHERE ${DAY} AND sealing_since = $5`,
+        generation = $5, sealed_rows = $6, sealed_bytes = $7, gone_rows = $8, loose_rows = 0,
+        erase_before = CASE WHEN $9 > 0 THEN clock_timestamp() + make_interval(secs => $10 * 3600) END,
+        seen = $11::pg_snapshot, seen_at = clock_timestamp(), attempts = 0, next_at = NULL, error = NULL
+      WHERE ${DAY} AND sealing_since = $4`,
       [
         ...keyOf(day),
         claim,
@@ -273,35 +267,19 @@ export async function finishDay(
     if (kept.rowCount !== 1 || sealed !== result.segments.length) throw new LostDayError(day);
     await setState(client, day, day.former, 'former');
     if (result.segments.length + day.former.length > 0) await noteTableChange(client, day);
-    if (day.tier === 'longlived') await sealShorter(client, day);
   });
-}
-
-/**
- * Runs whose tier became the longer one are in the new files, and in those of their former tier until that day is sealed
- * again: it is due at once, and the table waits for it.
- */
-async function sealShorter(db: Queryable, { tenantId, projectId, day }: DayOfTier): Promise<void> {
-  await db.query(
-    `UPDATE lake_days d SET next_at = clock_timestamp()
-    WHERE tenant_id = $1 AND project_id = $2 AND day = $3 AND tier = 'shortlived' AND next_at IS NULL
-      AND (gone_rows > 0 OR EXISTS (SELECT FROM lake_gone g JOIN lake_segments s ON s.id = g.segment
-        WHERE g.tenant_id = $1 AND s.tenant_id = $1 AND s.project_id = $2 AND s.day = $3 AND s.tier = d.tier
-          AND s.state = 'sealed'))`,
-    [tenantId, projectId, day],
-  );
 }
 
 async function setState(
   client: Connection,
-  day: DayOfTier,
+  day: ProjectDay,
   ids: readonly string[],
   state: 'sealed' | 'former',
 ): Promise<number> {
   const before = state === 'sealed' ? 'written' : 'sealed';
   const { rowCount } = await client.query(
-    `UPDATE lake_segments SET state = $6, former_since = CASE WHEN $6 = 'former' THEN clock_timestamp() END
-    WHERE ${DAY} AND id = ANY ($5::uuid[]) AND state = $7`,
+    `UPDATE lake_segments SET state = $5, former_since = CASE WHEN $5 = 'former' THEN clock_timestamp() END
+    WHERE ${DAY} AND id = ANY ($4::uuid[]) AND state = $6`,
     [...keyOf(day), ids, state, before],
   );
   return rowCount ?? 0;
@@ -314,16 +292,16 @@ export async function listDays(
   { projectId, limit, after }: LakeDaySearch,
 ): Promise<readonly LakeDay[]> {
   const { rows } = await db.query<LakeDay>(
-    `SELECT tenant_id AS "tenantId", project_id AS "projectId", day::text, tier, generation,
+    `SELECT tenant_id AS "tenantId", project_id AS "projectId", day::text, generation,
       sealing_since IS NOT NULL AS "isSealing", sealed_at AS "sealedAt", loose_rows::float8 AS "looseRows",
       sealed_rows::float8 AS "sealedRows", sealed_bytes::float8 AS "sealedBytes", gone_rows::float8 AS "goneRows",
       erase_before AS "eraseBefore", attempts, next_at AS "nextAt", error
     FROM lake_days
     WHERE tenant_id = $1 AND ($2::uuid IS NULL OR project_id = $2)
       AND (sealed_rows > 0 OR loose_rows > 0 OR error IS NOT NULL OR sealing_since IS NOT NULL)
-      AND ($4::date IS NULL OR day < $4 OR (day = $4 AND (project_id, tier) > ($5::uuid, $6)))
-    ORDER BY day DESC, project_id, tier LIMIT $3`,
-    [tenantId, projectId ?? null, limit, after?.day ?? null, after?.projectId ?? null, after?.tier ?? null],
+      AND ($4::date IS NULL OR day < $4 OR (day = $4 AND project_id > $5::uuid))
+    ORDER BY day DESC, project_id LIMIT $3`,
+    [tenantId, projectId ?? null, limit, after?.day ?? null, after?.projectId ?? null],
   );
   return rows.map((row) => ({
     ...row,

@@ -3,7 +3,7 @@ import { formatInstant, type Instant } from '#lib/time';
 import { findPlaces } from '../run/run-keys.js';
 import { columnsOf, type RunPlace } from '../run/stored-run.js';
 import { boundsOf, type ClaimedDay, LostDayError } from './lake-days.js';
-import { type DayOfTier, LONGEST_READ } from './lake.js';
+import { type ProjectDay, LONGEST_READ } from './lake.js';
 import type { SealedRef } from '../run/sealed-payloads.js';
 
 /** Objects that one call deletes. */
@@ -18,9 +18,9 @@ export interface Intent {
 /** Notes the file before any byte of it is stored. */
 export async function noteIntent(db: Queryable, day: ClaimedDay, { id, key }: Intent): Promise<void> {
   await db.query(
-    `INSERT INTO lake_segments (tenant_id, project_id, day, tier, generation, id, key, state)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, 'writing')`,
-    [day.tenantId, day.projectId, day.day, day.tier, day.generation, id, key],
+    `INSERT INTO lake_segments (tenant_id, project_id, day, generation, id, key, state)
+    VALUES ($1, $2, $3, $4, $5, $6, 'writing')`,
+    [day.tenantId, day.projectId, day.day, day.generation, id, key],
   );
 }
 
@@ -71,7 +71,7 @@ export interface WrittenRow {
 }
 
 /**
- * A row that has its payloads in Postgres is as the file has it unless it changed since; a sealed one is, if it is still there. A run whose tier changed leaves the file of its former tier, which counts it.
+ * A row that has its payloads in Postgres is as the file has it unless it changed since; a sealed one is, if it is still there.
  */
 const ADOPT = `WITH adopted AS (
     UPDATE runs r SET segment = $8, ordinal = k.ordinal
@@ -81,11 +81,7 @@ const ADOPT = `WITH adopted AS (
       AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id
       AND CASE WHEN k.former_segment IS NULL THEN r.segment IS NULL AND pg_visible_in_snapshot(r.changed_in, $12::pg_snapshot)
         ELSE r.segment = k.former_segment AND r.ordinal = k.former_ordinal END
-    RETURNING r.project_id, r.start_time, r.id, r.trace_id, k.former_segment
-  ), left_others AS (
-    INSERT INTO lake_gone (tenant_id, segment, rows, is_removal)
-    SELECT $1, a.former_segment, count(*), false FROM adopted a
-    WHERE a.former_segment IS NOT NULL AND a.former_segment <> ALL ($13::uuid[]) GROUP BY 2
+    RETURNING r.project_id, r.start_time, r.id, r.trace_id
   ), gone AS (
     DELETE FROM run_payloads p USING adopted a WHERE p.tenant_id = $1 AND p.start_time >= $2 AND p.start_time < $3
       AND p.project_id = a.project_id AND p.start_time = a.start_time AND p.id = a.id AND p.trace_id = a.trace_id
@@ -127,7 +123,6 @@ export async function adoptRows(
       left.map(({ former }) => former?.segment ?? null),
       left.map(({ former }) => former?.ordinal ?? null),
       seen,
-      day.former,
     ]);
     return { adopted: counted[0]?.adopted ?? 0, removed };
   });
@@ -141,24 +136,18 @@ export async function hasSealedDays(db: Queryable): Promise<boolean> {
   return rows[0]?.found ?? false;
 }
 
-/** Some runs of the day that name one of these segments. */
-export async function findNaming(
-  db: Queryable,
-  day: DayOfTier,
-  segments: readonly string[],
-  limit: number,
-): Promise<readonly { readonly id: string; readonly traceId: string }[]> {
-  if (segments.length === 0) return [];
-  const { rows } = await db.query<{ id: string; traceId: string }>(
-    `SELECT id, trace_id AS "traceId" FROM runs WHERE tenant_id = $1 AND project_id = $2
-      AND start_time >= $3 AND start_time < $4 AND segment = ANY ($5::uuid[]) LIMIT $6`,
-    [day.tenantId, day.projectId, ...boundsOf(day), segments, limit],
+/** True when a run names the segment. */
+export async function isNamed(db: Queryable, segment: ProjectDay & Intent): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM runs WHERE tenant_id = $1 AND project_id = $2 AND start_time >= $3 AND start_time < $4
+      AND segment = $5) AS found`,
+    [segment.tenantId, segment.projectId, ...boundsOf(segment), segment.id],
   );
-  return rows;
+  return rows[0]?.found ?? false;
 }
 
 /** A file that is not in force any more. */
-export interface FormerSegment extends DayOfTier, Intent {
+export interface FormerSegment extends ProjectDay, Intent {
   /** False when its worker died or failed before it was whole: parts of an upload may be left. */
   readonly isWhole: boolean;
 }
@@ -166,7 +155,7 @@ export interface FormerSegment extends DayOfTier, Intent {
 /** Files whose last reads have ended. */
 export async function listFormer(db: Queryable): Promise<readonly FormerSegment[]> {
   const { rows } = await db.query<Omit<FormerSegment, 'isWhole'> & { readonly isWhole: string }>({
-    text: `SELECT tenant_id AS "tenantId", project_id AS "projectId", day, tier, id, key,
+    text: `SELECT tenant_id AS "tenantId", project_id AS "projectId", day, id, key,
         rows IS NOT NULL AS "isWhole" FROM lake_segments
       WHERE state = 'former' AND former_since < clock_timestamp() - interval '${LONGEST_READ}'
       ORDER BY former_since LIMIT ${DELETED_AT_ONCE}`,

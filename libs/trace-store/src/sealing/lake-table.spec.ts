@@ -144,19 +144,18 @@ describe('the table of sealed days', () => {
     expect(await objectsOf(tenant)).toEqual([...table.objects, ...table.files].sort());
   });
 
-  it('waits for the day that a run has left when its tier became the longer one', async () => {
+  it('waits for days of its project that are due', async () => {
     const tenant = randomUUID();
-    const [moved = '', stays = ''] = await post(tenant, [{ tier: 'shortlived' }, { tier: 'shortlived' }]);
+    const [first = ''] = await post(tenant, [{}]);
     await sealAndPublish();
-    await store.retention.upgrade(tenant, moved);
-    const [added = ''] = await post(tenant, [{ tier: 'longlived' }]);
+    const [second = '', third = ''] = [...(await post(tenant, [{}])), ...(await post(tenant, [{ day: DAYS[1] ?? '' }]))];
     for (let look = 0; look < 2; look++) await need(store).look();
-    expect(await need(store).sealNext({ signal: SIGNAL })).toMatchObject({ tier: 'longlived', rows: 2 });
+    expect(await need(store).sealNext({ signal: SIGNAL })).toMatchObject({ tenantId: tenant });
     await publish();
     expect((await read(tenant)).version).toBe(1);
-    expect(await need(store).sealNext({ signal: SIGNAL })).toMatchObject({ tier: 'shortlived', rows: 1 });
+    expect(await need(store).sealNext({ signal: SIGNAL })).toMatchObject({ tenantId: tenant });
     await publish();
-    expect((await read(tenant)).ids).toEqual([moved, stays, added].sort());
+    expect((await read(tenant)).ids).toEqual([first, second, third].sort());
   });
 
   it('survives a worker that dies before any statement or request of a publication', async () => {

@@ -16,7 +16,7 @@ import { SEGMENT_COLUMNS } from '../export/export-columns.js';
 import { tableColumns } from '../export/table-columns.js';
 import type { LakeStore } from '../lake/segment-reader.js';
 import { eachStep } from '../limited-read.js';
-import { type DayOfTier, type LakeTable, LONGEST_READ } from './lake.js';
+import { type ProjectDay, type LakeTable, LONGEST_READ } from './lake.js';
 
 /** Tables that one call publishes. */
 const PUBLISHED_AT_ONCE = 200;
@@ -41,7 +41,7 @@ export function failureSql(error: string): string {
 }
 
 /** A project, whose sealed days are one table. */
-type TableOwner = Pick<DayOfTier, 'tenantId' | 'projectId'>;
+type TableOwner = Pick<ProjectDay, 'tenantId' | 'projectId'>;
 
 /** Notes that other files of the project are in force, in the transaction that puts them in force. */
 export async function noteTableChange(db: Queryable, { tenantId, projectId }: TableOwner): Promise<void> {
@@ -53,7 +53,7 @@ export async function noteTableChange(db: Queryable, { tenantId, projectId }: Ta
   );
 }
 
-/** A run may be in the files of two days while the second is about to be sealed, see `finishDay`. */
+/** A run that was moved may be in the files of two days until the second is sealed again. */
 const IS_DUE = `t.behind_since IS NOT NULL AND (t.next_at IS NULL OR t.next_at <= clock_timestamp())
   AND (t.behind_since < clock_timestamp() - interval '${LONGEST_WAIT}' OR NOT EXISTS (
     SELECT FROM lake_days d WHERE d.tenant_id = t.tenant_id AND d.project_id = t.project_id
@@ -84,9 +84,9 @@ export async function listTables(
   return rows;
 }
 
-/** Files of a project's day of one tier: all that are in force. */
+/** Files of a project's day: all that are in force. */
 interface DaySet {
-  /** Day, tier and generation. */
+  /** Day and generation. */
   readonly name: string;
   readonly files: readonly DataFile[];
 }
@@ -97,11 +97,11 @@ interface DaySet {
  */
 async function readSets(db: Queryable, bucket: string, owner: TableOwner): Promise<readonly DaySet[]> {
   const { rows } = await db.query<Readonly<Record<'set' | 'day' | 'key', string>> & SegmentNumbers>(
-    `SELECT concat_ws('-', s.day, s.tier, s.generation) AS set, s.day::text, s.key, s.rows::float8, s.bytes::float8,
+    `SELECT concat_ws('-', s.day, s.generation) AS set, s.day::text, s.key, s.rows::float8, s.bytes::float8,
       (extract(epoch FROM s.first_time) * 1000000)::bigint::text AS first,
       (extract(epoch FROM s.last_time) * 1000000)::bigint::text AS last
-    FROM lake_segments s JOIN lake_days d USING (tenant_id, project_id, day, tier, generation)
-    WHERE tenant_id = $1 AND project_id = $2 AND s.state = 'sealed' ORDER BY s.day, s.tier, s.first_time, s.key`,
+    FROM lake_segments s JOIN lake_days d USING (tenant_id, project_id, day, generation)
+    WHERE tenant_id = $1 AND project_id = $2 AND s.state = 'sealed' ORDER BY s.day, s.first_time, s.key`,
     [owner.tenantId, owner.projectId],
   );
   return [...Map.groupBy(rows, ({ set }) => set)].map(([name, segments]) => ({

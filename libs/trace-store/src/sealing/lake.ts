@@ -1,4 +1,3 @@
-import type { TraceTier } from '../run/stored-run.js';
 import type { LakeStore } from '../lake/segment-reader.js';
 
 /** The longest read: objects that are not in force any more stay for so long. */
@@ -13,17 +12,16 @@ export interface LakeOptions extends LakeStore {
   readonly fileBytes?: number | undefined;
 }
 
-/** A project's day of one tier. */
-export interface DayOfTier {
+/** A day of a project. */
+export interface ProjectDay {
   readonly tenantId: string;
   readonly projectId: string;
   /** `YYYY-MM-DD`, UTC. */
   readonly day: string;
-  readonly tier: TraceTier;
 }
 
 /** The result of sealing a day. */
-export interface SealedDay extends DayOfTier {
+export interface SealedDay extends ProjectDay {
   /** Runs whose payloads are in the day's files now. */
   readonly rows: number;
   /** Bytes of the files. */
@@ -35,8 +33,8 @@ export interface SealedDay extends DayOfTier {
   readonly generation: number;
 }
 
-/** State of a project's day of one tier, for people. */
-export interface LakeDay extends DayOfTier {
+/** State of a project's day, for people. */
+export interface LakeDay extends ProjectDay {
   /** Generation of the files in force; 0: none. */
   readonly generation: number;
   readonly isSealing: boolean;
@@ -77,7 +75,7 @@ export interface LakeDaySearch {
   readonly projectId?: string | undefined;
   readonly limit: number;
   /** The last day of the page before. */
-  readonly after?: Pick<DayOfTier, 'projectId' | 'day' | 'tier'> | undefined;
+  readonly after?: Pick<ProjectDay, 'projectId' | 'day'> | undefined;
 }
 
 /** Days that are sealed: their payloads are in files of the object store instead of Postgres. */
@@ -94,7 +92,7 @@ export interface Lake {
   publish(options: { readonly signal: AbortSignal }): Promise<void>;
   /** Deletes objects that no row names any more. */
   tidy(): Promise<void>;
-  /** A page of days, the last ones first, by day descending, then by project and tier. */
+  /** A page of days, the last ones first, by day descending, then by project. */
   status(tenantId: string, search: LakeDaySearch): Promise<readonly LakeDay[]>;
   /** Tables of a tenant's projects, or of some of them. */
   tables(tenantId: string, projectIds?: readonly string[]): Promise<readonly LakeTable[]>;

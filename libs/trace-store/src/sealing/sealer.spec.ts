@@ -90,13 +90,13 @@ describe('a sealed day', () => {
     ]);
     const before = await Promise.all(ids.map((id) => payloadsOf(tenant, id)));
     const [day] = await sealAll();
-    expect(day).toMatchObject({ tenantId: tenant, day: DAY, tier: 'longlived', rows: 3, generation: 1 });
+    expect(day).toMatchObject({ tenantId: tenant, day: DAY, rows: 3, generation: 1 });
     expect(await rowsOf(tenant)).toBe(0);
     expect(await Promise.all(ids.map((id) => payloadsOf(tenant, id)))).toEqual(before);
     expect(before[0]).toEqual({ inputs: '{"a":  1}', outputs: '{"b":"\\u00e9"}' });
     expect(await sealAll()).toEqual([]);
     const [status] = (await store.lake?.status(tenant, { limit: 10 })) ?? [];
-    expect(status).toMatchObject({ day: DAY, tier: 'longlived', generation: 1, sealedRows: 3, goneRows: 0 });
+    expect(status).toMatchObject({ day: DAY, generation: 1, sealedRows: 3, goneRows: 0 });
   });
 
   it('leaves runs on their pages, so that no index is written again', async () => {
@@ -252,30 +252,33 @@ describe('a sealed day', () => {
     expect(await payloadsOf(tenant, kept)).toEqual({ inputs: '{"n":0}' });
   });
 
-  it('has files by tier, and runs whose tier changes leave the former one', async () => {
+  it('has the runs of both tiers in the order of exports, so that an export copies them', async () => {
     const tenant = randomUUID();
-    const [short = '', long = ''] = await post(tenant, [
-      { inputs: '{"s":1}', tier: 'shortlived' },
-      { inputs: '{"l":1}', tier: 'longlived' },
-      { inputs: '{"s":2}', tier: 'shortlived' },
-    ]);
-    const tiers = (await sealAll()).map(({ tier, rows }) => ({ tier, rows }));
-    expect(tiers).toEqual(
-      expect.arrayContaining([
-        { tier: 'shortlived', rows: 2 },
-        { tier: 'longlived', rows: 1 },
-      ]),
-    );
-    await store.retention.upgrade(tenant, short);
-    await database.client.query(
-      `UPDATE lake_days SET next_at = now() WHERE tenant_id = $1 AND tier = 'shortlived'`,
-      [tenant],
-    );
-    const [again] = await sealAll();
-    expect(again).toMatchObject({ tier: 'shortlived', rows: 1, generation: 2 });
+    const sent = Array.from({ length: 20 }, (_run, n) => ({
+      inputs: `{"n":${n}}`,
+      tier: n % 2 === 0 ? 'shortlived' : 'longlived',
+      time: `10:00:${10 + n}`,
+    }));
+    const ids = await post(tenant, sent);
+    expect(await sealAll()).toMatchObject([{ rows: 20, files: 1 }]);
+    const { id: projectId } = await store.projects.ensure(tenant, 'default');
+    const times = { startTime: timeOf(`${DAY}T00:00:00Z`), endTime: timeOf(`${DAY}T23:59:59Z`) };
+    const { rows, copiedBytes } = await exportFiles(store.exportSource, {
+      tenantId: tenant,
+      projectId,
+      ...times,
+    });
+    expect(rows.map(({ id }) => id)).toEqual(ids);
+    expect(copiedBytes).toBeGreaterThan(0);
+    // the rows of one tier go, those of the other are written anew
+    await store.retention.upgrade(tenant, ids[0] ?? '');
+    await store.retention.set(tenant, { shortlivedDays: 1 });
+    await store.tidy();
+    await database.client.query('UPDATE lake_days SET erase_before = now() WHERE tenant_id = $1', [tenant]);
+    expect(await sealAll()).toMatchObject([{ rows: 11, generation: 2 }]);
     await tidy();
-    expect(await payloadsOf(tenant, short)).toEqual({ inputs: '{"s":1}' });
-    expect(await payloadsOf(tenant, long)).toEqual({ inputs: '{"l":1}' });
+    expect(await payloadsOf(tenant, ids[0] ?? '')).toEqual({ inputs: '{"n":0}' });
+    expect(await payloadsOf(tenant, ids[1] ?? '')).toEqual({ inputs: '{"n":1}' });
   });
 
   it('goes with its project', async () => {
@@ -448,7 +451,7 @@ describe('a sealed day', () => {
     await sealAll();
     await store.retention.set(tenant, { shortlivedDays: 1 });
     await store.tidy();
-    expect(await sealAll()).toMatchObject([{ tenantId: tenant, tier: 'shortlived', rows: 0, files: 0 }]);
+    expect(await sealAll()).toMatchObject([{ tenantId: tenant, rows: 0, files: 0 }]);
     await tidy();
     expect((await lake.keys()).filter((key) => key.includes(tenant))).toEqual([]);
     expect(await store.lake?.status(tenant, { limit: 10 })).toEqual([]);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errorText } from '#lib/errors';
-import { inTransaction, type Pool } from '#lib/postgres';
+import type { Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ExportCursor } from '../export/export-progress.js';
@@ -10,8 +10,6 @@ import { giveBackPartitions } from './empty-partitions.js';
 import type { LakeStore } from '../lake/segment-reader.js';
 import { eachStep } from '../limited-read.js';
 import type { PostgresPayloadStore } from '../run/payload-store.js';
-import { findPlaces } from '../run/run-keys.js';
-import type { RunPlace } from '../run/stored-run.js';
 import {
   claimDay,
   type ClaimedDay,
@@ -31,8 +29,8 @@ import {
   deleteFormer,
   deleteGarbage,
   dropIntent,
-  findNaming,
   hasGarbage,
+  isNamed,
   type FormerSegment,
   listFormer,
   listGarbage,
@@ -49,14 +47,10 @@ const MS_PER_HOUR = 3_600_000;
 const NEW_DAYS_SHARE = 24;
 /** The lease of a day is a minute. */
 const BEAT_MS = 10_000;
-/** Searches in a row whose runs were all removed before they were locked. */
-const MOST_MISSES = 10;
-/** Runs that are brought back in one transaction. */
-const BROUGHT_BACK_AT_ONCE = 200;
 
 export interface SealerParts {
   readonly pool: Pool;
-  readonly payloads: Pick<PostgresPayloadStore, 'query' | 'sealed' | 'unseal'>;
+  readonly payloads: Pick<PostgresPayloadStore, 'query' | 'sealed'>;
   readonly options: LakeOptions;
   readonly log: Logger;
   readonly clock: Pick<Clock, 'monotonicMs' | 'now'>;
@@ -91,8 +85,7 @@ class Claim {
 
 /**
  * Seals days. A day is claimed; then for each file the intent is committed, rows are read and uploaded, and their runs
- * are given their rows of the file, piece by piece; then runs that still name a former file get their payloads back, and
- * the new files take the place of the former ones. A worker that dies between any two steps leaves every run with its
+ * are given their rows of the file, piece by piece; then the new files take the place of the former ones. A worker that dies between any two steps leaves every run with its
  * payloads, in Postgres or in a file that stays: the next one writes the day anew from there.
  */
 export class DaySealer implements Lake {
@@ -140,11 +133,11 @@ export class DaySealer implements Lake {
     try {
       return await this.#seal(claim, signal);
     } catch (error) {
-      const { tenantId, projectId, day, tier } = claim.day;
+      const { tenantId, projectId, day } = claim.day;
       if (signal.aborted) await releaseDay(pool, claim.day, claim.text);
       else if (!(error instanceof LostDayError)) {
         const problem = errorText(error);
-        log.warn({ tenantId, projectId, day, tier, problem }, 'sealing a day failed; retrying later');
+        log.warn({ tenantId, projectId, day, problem }, 'sealing a day failed; retrying later');
         await noteFailure(pool, claim.day, claim.text, problem);
       }
       throw error;
@@ -154,7 +147,7 @@ export class DaySealer implements Lake {
   async #seal(claim: Claim, signal: AbortSignal): Promise<SealedDay> {
     const { pool, options, log } = this.#parts;
     const { day } = claim;
-    const { tenantId, projectId, tier, generation } = day;
+    const { tenantId, projectId, generation } = day;
     const segments: string[] = [];
     const sums = { rows: 0, bytes: 0, copiedBytes: 0, unadopted: 0, removed: 0 };
     let after: ExportCursor | undefined;
@@ -166,16 +159,14 @@ export class DaySealer implements Lake {
       for (const name of ['rows', 'bytes', 'copiedBytes', 'unadopted', 'removed'] as const)
         sums[name] += part[name];
     }
-    await this.#emptyFormer(claim, signal);
     const result: DayResult = { segments, ...sums };
     await finishDay(pool, day, claim.text, result, options.eraseHours ?? HOURS);
     const { rows, bytes, copiedBytes } = sums;
-    log.info({ tenantId, projectId, day: day.day, tier, generation, rows, bytes, copiedBytes }, 'day sealed');
+    log.info({ tenantId, projectId, day: day.day, generation, rows, bytes, copiedBytes }, 'day sealed');
     return {
       tenantId,
       projectId,
       day: day.day,
-      tier,
       generation,
       rows: rows - sums.unadopted,
       bytes,
@@ -189,14 +180,14 @@ export class DaySealer implements Lake {
     const { pool, options } = this.#parts;
     const { day } = claim;
     const id = randomUUID();
-    const key = `${options.prefix}/${day.tenantId}/${day.projectId}/day=${day.day}/tier=${day.tier}/generation=${day.generation}/${id}.parquet`;
+    const key = `${options.prefix}/${day.tenantId}/${day.projectId}/day=${day.day}/generation=${day.generation}/${id}.parquet`;
     const intent = { id, key };
     await noteIntent(pool, day, intent);
     // before the rows are read: a change that it does not see may be in the file, and its run is left alone
     const seen = await currentSnapshot(pool);
-    const { tenantId, projectId, tier } = day;
+    const { tenantId, projectId } = day;
     const { from: startTime, to: endTime } = timesOf(day);
-    const window = { tenantId, projectId, startTime, endTime, tier };
+    const window = { tenantId, projectId, startTime, endTime };
     const rows = await this.#source.read(after ? { ...window, after } : window);
     const { file, isLast } = await writeSegment(rows, {
       startUpload: () => options.store.startMultipartUpload(options.bucket, key, uploadOptions(signal)),
@@ -206,7 +197,6 @@ export class DaySealer implements Lake {
         'agentplane.tenant_id': tenantId,
         'agentplane.session_id': projectId,
         'agentplane.day': day.day,
-        'agentplane.tier': tier,
       },
       signal,
     });
@@ -237,28 +227,6 @@ export class DaySealer implements Lake {
     } as const;
   }
 
-  /** Brings back the payloads of runs that still name a former file: they are of another tier now. */
-  async #emptyFormer(claim: Claim, signal: AbortSignal): Promise<void> {
-    const { pool, payloads } = this.#parts;
-    const { day } = claim;
-    let misses = 0;
-    for (;;) {
-      signal.throwIfAborted();
-      await claim.beat();
-      const naming = await findNaming(pool, day, day.former, BROUGHT_BACK_AT_ONCE);
-      if (naming.length === 0) return;
-      if (misses > MOST_MISSES)
-        throw new Error(`run ${naming[0]?.id ?? ''} names a former file and has no key; delete it`);
-      await inTransaction(pool, async (client) => {
-        const places = await findPlaces(client, day.tenantId, naming, { lock: true });
-        const own = places.filter((place) => place?.projectId === day.projectId) as RunPlace[];
-        // removed meanwhile, which the next search shows
-        misses = own.length === 0 ? misses + 1 : 0;
-        await payloads.unseal(client, own);
-      });
-    }
-  }
-
   hasGarbage(): Promise<boolean> {
     return hasGarbage(this.#parts.pool);
   }
@@ -282,7 +250,7 @@ export class DaySealer implements Lake {
     const { pool, options, log } = this.#parts;
     const { id, key, isWhole } = segment;
     // nothing names it by then; a mistake here would lose payloads
-    if ((await findNaming(pool, segment, [id], 1)).length > 0) {
+    if (await isNamed(pool, segment)) {
       log.error({ segment: id, key }, 'a file that was replaced is still named by runs; it is kept');
       return;
     }
