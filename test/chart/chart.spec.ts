@@ -193,6 +193,8 @@ if (!binary) leaveOut('helm');
       LAKE_PREFIX: 'lake',
       LAKE_QUIET_HOURS: '0',
       LAKE_ERASE_HOURS: '24',
+      LAKE_KEPT_HOURS: '168',
+      LAKE_ONLY_WRITER: 'true',
     };
     const everything = VALUES['everything'] ?? {};
     expect(of(everything)).toEqual([

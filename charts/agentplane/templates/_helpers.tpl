@@ -189,6 +189,8 @@ annotations:
 - { name: AGENTPLANE_LAKE_PREFIX, value: {{ .prefix | quote }} }
 - { name: AGENTPLANE_LAKE_QUIET_HOURS, value: {{ .quietHours | int | quote }} }
 - { name: AGENTPLANE_LAKE_ERASE_HOURS, value: {{ .eraseHours | int | quote }} }
+- { name: AGENTPLANE_LAKE_KEPT_HOURS, value: {{ .keptHours | int | quote }} }
+- { name: AGENTPLANE_LAKE_ONLY_WRITER, value: {{ .onlyWriter | quote }} }
 {{- end }}
 {{- end }}
 

@@ -78,14 +78,7 @@ export {
   type RunSearch,
   SEARCH_PARTS,
 } from './query/run-search.js';
-export type {
-  Lake,
-  LakeDay,
-  LakeDaySearch,
-  LakeOptions,
-  LakeTable,
-  SealedDay,
-} from './sealing/lake.js';
+export type { Lake, LakeDay, LakeDaySearch, LakeOptions, LakeTable, SealedDay } from './sealing/lake.js';
 export {
   checkDaysAreReadable,
   LAKE_FIELDS,
@@ -94,6 +87,7 @@ export {
   openLake,
   whyNotSealing,
 } from './sealing/lake-settings.js';
+export { holdSealedFiles } from './sealing/held-files.js';
 export { type Moved, moveTraces } from './moving/move-traces.js';
 export { findOpenDatabases, warnOfOpenDatabases } from './open-databases.js';
 export { openTraceStore } from './open-trace-store.js';

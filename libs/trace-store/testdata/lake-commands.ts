@@ -23,8 +23,7 @@ export type Command =
       readonly fileBytes: number | undefined;
       readonly interruption: Interruption | undefined;
     }
-  | { readonly kind: 'hurry' }
-  | { readonly kind: 'tidy' };
+  | { readonly kind: 'hurry' | 'tidy' | 'back up' | 'restore' };
 
 const text = fc.oneof(
   fc.constantFrom('""', '{}', '"\\u0000"'),
@@ -70,6 +69,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('hurry' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('tidy' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('back up' as const, 'restore' as const) }) },
 );
 
 /** Commands after some changes, before which nothing is sealed. */

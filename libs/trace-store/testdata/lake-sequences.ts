@@ -22,6 +22,7 @@ import {
   type Texts,
 } from './lake-commands.js';
 import { type PublishedTable, readTable } from './published-table.js';
+import { type SavedRows, saveRows } from './saved-rows.js';
 import { testLake } from './test-lake.js';
 import { testTraceStore } from './test-trace-store.js';
 
@@ -137,6 +138,8 @@ interface SequencePlace {
   keys(): Promise<readonly string[]>;
 }
 
+/** Hours for which objects stay; each tidying is two hours later. */
+const KEPT_HOURS = 5;
 const DAYS = ['2026-11-20', '2026-11-21'];
 const SIGNAL = new AbortController().signal;
 
@@ -150,9 +153,10 @@ export function sequencePlayer(): (numRuns: number) => Promise<void> {
   let store: TraceStore;
   let player: SequencePlayer;
   beforeAll(() => {
-    store = database.another({ lake: lake.options });
+    const options = { ...lake.options, keptHours: KEPT_HOURS, isOnlyWriter: true };
+    store = database.another({ lake: options });
     const { uri, client } = database;
-    player = new SequencePlayer({ store, uri, client, lake: lake.options, keys: () => lake.keys() });
+    player = new SequencePlayer({ store, uri, client, lake: options, keys: () => lake.keys() });
   });
   afterAll(async () => {
     await player.close();
@@ -200,7 +204,7 @@ class SequencePlayer {
       await game.perform({ kind: 'hurry' });
       await game.perform({ kind: 'seal', fileBytes: undefined, interruption: undefined });
     }
-    await game.perform({ kind: 'tidy' });
+    await game.letDaysPass();
     await game.compare();
     await game.compareExport();
     await game.compareRuns();
@@ -209,13 +213,21 @@ class SequencePlayer {
     if (!endsWithProject) return;
     await store.projects.delete(tenantId, await game.projectId());
     await store.tidy();
-    await game.perform({ kind: 'tidy' });
+    await game.letDaysPass();
     expect(await game.objects()).toEqual([]);
   }
 }
 
+/** Rows and model of one moment. */
+interface Backup {
+  readonly rows: SavedRows;
+  readonly runs: readonly ModelRun[];
+  readonly hours: number;
+}
+
 class Game {
-  readonly #runs: ModelRun[] = [];
+  #runs: ModelRun[] = [];
+  #backup: Backup | undefined;
   readonly #place: SequencePlace;
   #count = 0;
 
@@ -236,10 +248,15 @@ class Game {
         await client.query('UPDATE lake_days SET erase_before = now() WHERE erase_before IS NOT NULL');
         return;
       case 'tidy':
-        await this.#letHoursPass();
-        // a worker publishes before it removes objects
-        await this.#place.store.lake?.publish({ signal: SIGNAL });
-        return this.#place.store.lake?.tidy();
+        return this.#tidyAfter(2);
+      case 'back up':
+        this.#backup = { rows: await saveRows(client, this.tenantId), runs: [...this.#runs], hours: 0 };
+        return;
+      case 'restore':
+        if (!this.#backup) return;
+        await this.#backup.rows.restore(client);
+        this.#runs = [...this.#backup.runs];
+        return;
       case 'post':
       case 'patch':
       case 'post again':
@@ -251,11 +268,24 @@ class Game {
     }
   }
 
-  async #letHoursPass(): Promise<void> {
-    const { client } = this.#place;
-    await client.query(`UPDATE lake_segments SET former_since = former_since - interval '2 hours'`);
-    await client.query(`UPDATE lake_tables SET behind_since = behind_since - interval '2 hours'`);
-    await client.query(`UPDATE lake_garbage SET since = since - interval '2 hours'`);
+  /** A worker publishes before it removes objects. A backup that is older than these is of no use any more. */
+  async #tidyAfter(hours: number): Promise<void> {
+    const { client, store } = this.#place;
+    const columns = { lake_segments: 'former_since', lake_tables: 'behind_since', lake_garbage: 'since' };
+    for (const [table, column] of Object.entries(columns))
+      await client.query(`UPDATE ${table} SET ${column} = ${column} - make_interval(secs => $1 * 3600)`, [
+        hours,
+      ]);
+    if (this.#backup) this.#backup = { ...this.#backup, hours: this.#backup.hours + hours };
+    if (this.#backup && this.#backup.hours >= KEPT_HOURS) this.#backup = undefined;
+    await client.query(`UPDATE lake_searches SET searched_at = '-infinity'`);
+    await store.lake?.publish({ signal: SIGNAL });
+    await store.lake?.tidy();
+  }
+
+  /** The first time finds what no row names, the second publishes tables again, the third deletes their former objects. */
+  async letDaysPass(): Promise<void> {
+    for (let time = 0; time < 3; time++) await this.#tidyAfter(24 * 10);
   }
 
   /** A worker seals what is due, unless it dies; then its lease ends. */

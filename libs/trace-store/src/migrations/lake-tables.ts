@@ -156,5 +156,9 @@ INSERT INTO lake_days (tenant_id, project_id, day, generation, seen, seen_at, se
 SELECT tenant_id, project_id, day, generation, pg_current_snapshot(), clock_timestamp(), sealed_at, loose_rows, sealed_rows,
   sealed_bytes, gone_rows, erase_before
 FROM joined;
+
+-- when files that no row names were searched for
+CREATE TABLE lake_searches (searched_at timestamptz NOT NULL);
+INSERT INTO lake_searches VALUES ('-infinity');
 `,
 };

@@ -152,13 +152,18 @@ export interface FormerSegment extends ProjectDay, Intent {
   readonly isWhole: boolean;
 }
 
-/** Files whose last reads have ended. */
-export async function listFormer(db: Queryable): Promise<readonly FormerSegment[]> {
+/** True, as SQL, when so much time has passed, and the hours of `$1` by which objects stay longer than the longest read. */
+function isOver(since: string, interval: string): string {
+  return `${since} < clock_timestamp() - interval '${interval}' - make_interval(secs => ($1 - 1) * 3600)`;
+}
+
+/** Files whose last reads have ended, and that no backup may name any more. */
+export async function listFormer(db: Queryable, keptHours: number): Promise<readonly FormerSegment[]> {
   const { rows } = await db.query<Omit<FormerSegment, 'isWhole'> & { readonly isWhole: string }>({
     text: `SELECT tenant_id AS "tenantId", project_id AS "projectId", day, id, key,
         rows IS NOT NULL AS "isWhole" FROM lake_segments
-      WHERE state = 'former' AND former_since < clock_timestamp() - interval '${LONGEST_READ}'
-      ORDER BY former_since LIMIT ${DELETED_AT_ONCE}`,
+      WHERE state = 'former' AND ${isOver('former_since', LONGEST_READ)} ORDER BY former_since LIMIT ${DELETED_AT_ONCE}`,
+    values: [keptHours],
     types: textTypes,
   });
   return rows.map((row) => ({ ...row, isWhole: row.isWhole === 't' }));
@@ -192,25 +197,40 @@ export interface GarbageObject {
   readonly isSettled: boolean;
 }
 
-export async function listGarbage(db: Queryable): Promise<readonly GarbageObject[]> {
+export async function listGarbage(db: Queryable, keptHours: number): Promise<readonly GarbageObject[]> {
   const { rows } = await db.query<GarbageObject>(
-    `SELECT key, since < clock_timestamp() - interval '${LONGEST_READ}' AS "isSettled" FROM lake_garbage
-    WHERE since <= clock_timestamp() ORDER BY since, key LIMIT ${DELETED_AT_ONCE}`,
+    `SELECT key, ${isOver('since', LONGEST_READ)} AS "isSettled" FROM lake_garbage
+    WHERE ${isOver('since', '0')} ORDER BY since, key LIMIT ${DELETED_AT_ONCE}`,
+    [keptHours],
   );
   return rows;
 }
 
 /** True when the last reads of some file, or the time of its worker, have ended. */
-export async function hasGarbage(db: Queryable): Promise<boolean> {
+export async function hasGarbage(db: Queryable, keptHours: number): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>(
-    `SELECT EXISTS (SELECT FROM lake_garbage WHERE since < clock_timestamp() - interval '${LONGEST_READ}')
-      OR EXISTS (SELECT FROM lake_segments
-        WHERE state = 'former' AND former_since < clock_timestamp() - interval '${LONGEST_READ}') AS found`,
+    `SELECT EXISTS (SELECT FROM lake_garbage WHERE ${isOver('since', LONGEST_READ)})
+      OR EXISTS (SELECT FROM lake_segments WHERE state = 'former' AND ${isOver('former_since', LONGEST_READ)}) AS found`,
+    [keptHours],
   );
   return rows[0]?.found ?? false;
 }
 
-/** Forgets an object that was deleted. */
-export async function deleteGarbage(db: Queryable, key: string): Promise<void> {
-  await db.query('DELETE FROM lake_garbage WHERE key = $1', [key]);
+/**
+ * Deletes an object and, when it is settled, forgets it. A table that is about to write the object again waits meanwhile.
+ * @param perform deletes it from the store
+ */
+export function deleteGarbage(
+  pool: Pool,
+  object: GarbageObject,
+  perform: (object: GarbageObject) => Promise<void>,
+): Promise<void> {
+  return inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query('SELECT FROM lake_garbage WHERE key = $1 FOR UPDATE', [
+      object.key,
+    ]);
+    if (rowCount !== 1) return;
+    await perform(object);
+    if (object.isSettled) await client.query('DELETE FROM lake_garbage WHERE key = $1', [object.key]);
+  });
 }

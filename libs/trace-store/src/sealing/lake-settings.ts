@@ -1,4 +1,4 @@
-import { choice, type Config, ConfigError, integer, text } from '#lib/config';
+import { choice, type Config, ConfigError, flag, integer, text } from '#lib/config';
 import { openObjectStore, PLATFORM_STORE_FIELDS, platformStoreSettings } from '#lib/object-store';
 import type { TraceStore } from '../trace-store.js';
 import type { LakeOptions } from './lake.js';
@@ -34,6 +34,16 @@ export const LAKE_FIELDS = {
     'hours within which bytes of deleted runs leave the bucket',
     { fallback: 24, min: 1, max: 8_760 },
   ),
+  lakeKeptHours: integer(
+    'AGENTPLANE_LAKE_KEPT_HOURS',
+    'hours for which replaced and deleted objects of the lake stay in the bucket, so that a backup of Postgres as old finds them',
+    { fallback: 1, min: 1, max: 8_760 },
+  ),
+  lakeOnlyWriter: flag(
+    'AGENTPLANE_LAKE_ONLY_WRITER',
+    'whether no other database uses the folder; files of sealed days that no row names are deleted then',
+    { fallback: false },
+  ),
 };
 
 /** Values of the settings of sealing. */
@@ -56,14 +66,16 @@ export function whyNotSealing({
  * trace store that is opened with it closes its connections.
  */
 export function openLake(config: LakeConfig): LakeOptions | undefined {
-  const { lake, attachmentBucket: bucket, lakePrefix, lakeQuietHours, lakeEraseHours } = config;
+  const { lake, attachmentBucket: bucket, lakePrefix } = config;
   if (lake === 'off' || bucket === undefined) return undefined;
   return {
     store: openObjectStore(platformStoreSettings(config)),
     bucket,
     prefix: lakePrefix,
-    quietHours: lakeQuietHours,
-    eraseHours: lakeEraseHours,
+    quietHours: config.lakeQuietHours,
+    eraseHours: config.lakeEraseHours,
+    keptHours: config.lakeKeptHours,
+    isOnlyWriter: config.lakeOnlyWriter,
   };
 }
 

@@ -148,7 +148,10 @@ describe('the table of sealed days', () => {
     const tenant = randomUUID();
     const [first = ''] = await post(tenant, [{}]);
     await sealAndPublish();
-    const [second = '', third = ''] = [...(await post(tenant, [{}])), ...(await post(tenant, [{ day: DAYS[1] ?? '' }]))];
+    const [second = '', third = ''] = [
+      ...(await post(tenant, [{}])),
+      ...(await post(tenant, [{ day: DAYS[1] ?? '' }])),
+    ];
     for (let look = 0; look < 2; look++) await need(store).look();
     expect(await need(store).sealNext({ signal: SIGNAL })).toMatchObject({ tenantId: tenant });
     await publish();

@@ -224,17 +224,14 @@ function beginVersion(
     const sets = await readSets(client, place.bucket, owner);
     const changes = Number(row.changes);
     const draft = renderVersion(place, owner, { version: row.version, changes, sets, manifests }, at);
+    const keys = draft.objects.map(({ key }) => key);
+    // a restored database counts from its own version, and the objects of the numbers after it were to be deleted
+    await client.query('DELETE FROM lake_garbage WHERE key = ANY ($1::text[])', [keys]);
     await client.query(
       `INSERT INTO lake_table_files (tenant_id, project_id, key, version, bytes)
       SELECT $1, $2, n.key, $3, n.bytes FROM unnest($4::text[], $5::int[]) AS n(key, bytes)
       ON CONFLICT (key) DO UPDATE SET version = excluded.version, bytes = excluded.bytes`,
-      [
-        tenantId,
-        projectId,
-        draft.version,
-        draft.objects.map(({ key }) => key),
-        draft.objects.map(({ content }) => content.length),
-      ],
+      [tenantId, projectId, draft.version, keys, draft.objects.map(({ content }) => content.length)],
     );
     return draft;
   });

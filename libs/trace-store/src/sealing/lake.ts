@@ -1,6 +1,6 @@
 import type { LakeStore } from '../lake/segment-reader.js';
 
-/** The longest read: objects that are not in force any more stay for so long. */
+/** The longest read: objects that are not in force any more stay for so long at least. */
 export const LONGEST_READ = '1 hour';
 
 export interface LakeOptions extends LakeStore {
@@ -8,6 +8,10 @@ export interface LakeOptions extends LakeStore {
   readonly quietHours?: number | undefined;
   /** Hours until the bytes of a deleted run have left the files. Default 24. */
   readonly eraseHours?: number | undefined;
+  /** Hours for which objects that are not in force any more stay, for backups that name them. Default 1, the longest read. */
+  readonly keptHours?: number | undefined;
+  /** True where no other database writes below the prefix: files that no row names are deleted then. */
+  readonly isOnlyWriter?: boolean | undefined;
   /** Maximum bytes of a file, exceeded by a row group at most. Default 512 MiB. */
   readonly fileBytes?: number | undefined;
 }

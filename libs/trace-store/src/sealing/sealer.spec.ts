@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { parseFilter } from '#lib/filter-language';
 import { waitFor } from '#lib/testing';
 import { parseInstant } from '#lib/time';
@@ -7,7 +8,8 @@ import { exportFiles } from '../../testdata/export-file.js';
 import { testLake } from '../../testdata/test-lake.js';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
 import type { TraceStore } from '../index.js';
-import type { SealedDay } from './lake.js';
+import { holdSealedFiles } from './held-files.js';
+import type { LakeOptions, SealedDay } from './lake.js';
 
 const SIGNAL = new AbortController().signal;
 const DAY = '2026-11-20';
@@ -20,7 +22,15 @@ describe('a sealed day', () => {
   beforeAll(() => {
     store = database.another({ lake: lake.options });
   });
-  afterAll(() => store.close());
+  const others: TraceStore[] = [];
+  afterAll(() => Promise.all([store, ...others].map((one) => one.close())));
+
+  /** A store over the same files with other settings. It is closed at the end, since closing it closes theirs. */
+  function withSettings(settings: Partial<LakeOptions>): TraceStore {
+    const other = database.another({ lake: { ...lake.options, ...settings } });
+    others.push(other);
+    return other;
+  }
 
   /** Seals whatever is due. */
   async function sealAll(): Promise<readonly SealedDay[]> {
@@ -279,6 +289,76 @@ describe('a sealed day', () => {
     await tidy();
     expect(await payloadsOf(tenant, ids[0] ?? '')).toEqual({ inputs: '{"n":0}' });
     expect(await payloadsOf(tenant, ids[1] ?? '')).toEqual({ inputs: '{"n":1}' });
+  });
+
+  it('keeps files for as long as backups of Postgres may name them', async () => {
+    const tenant = randomUUID();
+    const [id = ''] = await post(tenant, [{ inputs: '{"a":1}' }]);
+    await sealAll();
+    const kept = withSettings({ keptHours: 4 });
+    const mine = async () => (await lake.keys()).filter((key) => key.includes(tenant));
+    await patch(tenant, id, { inputs: '{"a":2}' });
+    await store.lake?.look();
+    await sealAll();
+    await database.client.query(`UPDATE lake_segments SET former_since = former_since - interval '3 hours'`);
+    expect(await kept.lake?.hasGarbage()).toBe(false);
+    await kept.lake?.tidy();
+    expect(await mine()).toHaveLength(2);
+    await store.projects.delete(tenant, (await store.projects.ensure(tenant, 'default')).id);
+    await store.tidy();
+    await kept.lake?.tidy();
+    expect(await mine()).toHaveLength(2);
+    await database.client.query(`UPDATE lake_garbage SET since = since - interval '5 hours'`);
+    expect(await kept.lake?.hasGarbage()).toBe(true);
+    await kept.lake?.tidy();
+    expect(await mine()).toEqual([]);
+  });
+
+  it('keeps files while a backup is under way', async () => {
+    const tenant = randomUUID();
+    const [id = ''] = await post(tenant, [{ inputs: '{"a":1}' }]);
+    await sealAll();
+    await patch(tenant, id, { inputs: '{"a":2}' });
+    await store.lake?.look();
+    await sealAll();
+    const mine = async () => (await lake.keys()).filter((key) => key.includes(tenant));
+    const backup = new pg.Client({ connectionString: database.uri });
+    await backup.connect();
+    await holdSealedFiles(backup);
+    await tidy();
+    expect([await store.lake?.hasGarbage(), (await mine()).length]).toEqual([false, 2]);
+    await backup.end();
+    await waitFor(async () => (await store.lake?.hasGarbage()) === true);
+    await tidy();
+    expect(await mine()).toHaveLength(1);
+  });
+
+  it('deletes objects that no row names, a week after they were found, where it is the only writer', async () => {
+    const tenant = randomUUID();
+    const [id = ''] = await post(tenant, [{ inputs: '{"a":1}' }]);
+    await sealAll();
+    const mine = async () => (await lake.keys()).filter((key) => key.includes(tenant));
+    const [own = ''] = await mine();
+    const { store: objects, bucket, prefix } = lake.options;
+    const folder = `${prefix}/${tenant}/${randomUUID()}`;
+    const unnamed = [
+      `${folder}/day=${DAY}/generation=9/${randomUUID()}.parquet`,
+      `${folder}/table/metadata/v9.metadata.json`,
+    ];
+    const foreign = `${prefix}/${tenant}/notes.txt`;
+    for (const key of [...unnamed, foreign]) await objects.put(bucket, key, Buffer.from('x'));
+    const writer = withSettings({ isOnlyWriter: true });
+    const search = async (later: string) => {
+      await database.client.query(`UPDATE lake_searches SET searched_at = '-infinity'`);
+      await database.client.query(`UPDATE lake_garbage SET since = since - '${later}'::interval`);
+      await writer.lake?.tidy();
+    };
+    await search('0');
+    await search('6 days');
+    expect(await mine()).toEqual(expect.arrayContaining(unnamed));
+    await search('2 days');
+    expect((await mine()).sort()).toEqual([own, foreign].sort());
+    expect(await payloadsOf(tenant, id)).toEqual({ inputs: '{"a":1}' });
   });
 
   it('goes with its project', async () => {

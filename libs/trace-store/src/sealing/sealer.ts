@@ -37,11 +37,14 @@ import {
   noteIntent,
   noteWritten,
 } from './lake-segments.js';
+import { areFilesHeld } from './held-files.js';
 import { countDueTables, listTables, TablePublisher } from './lake-table.js';
 import { uploadOptions, writeSegment } from './segment-file.js';
+import { noteUnnamedObjects } from './unnamed-objects.js';
 
 const FILE_BYTES = 512 << 20;
 const HOURS = 24;
+const LONGEST_READ_HOURS = 1;
 const MS_PER_HOUR = 3_600_000;
 /** New days are looked for so often within the quiet hours. */
 const NEW_DAYS_SHARE = 24;
@@ -227,23 +230,35 @@ export class DaySealer implements Lake {
     } as const;
   }
 
-  hasGarbage(): Promise<boolean> {
-    return hasGarbage(this.#parts.pool);
+  async hasGarbage(): Promise<boolean> {
+    const { pool } = this.#parts;
+    return (await hasGarbage(pool, this.#keptHours)) && !(await areFilesHeld(pool));
+  }
+
+  get #keptHours(): number {
+    return this.#parts.options.keptHours ?? LONGEST_READ_HOURS;
   }
 
   async tidy(): Promise<void> {
     const { pool, options, log } = this.#parts;
     const { store, bucket } = options;
-    const steps: (() => Promise<unknown>)[] = [];
-    for (const { key, isSettled } of await listGarbage(pool))
-      steps.push(async () => {
-        // the row of its segment is gone, and with it whether its worker died in the middle of the upload
-        if (isSettled) await this.#abortUploads(key);
-        await store.delete(bucket, key);
-        if (isSettled) await deleteGarbage(pool, key);
-      });
-    for (const segment of await listFormer(pool)) steps.push(() => this.#deleteFormer(segment));
-    await eachStep([...steps, () => giveBackPartitions(pool, log)]);
+    const steps: (() => Promise<unknown>)[] = [() => giveBackPartitions(pool, log)];
+    if (await areFilesHeld(pool)) {
+      log.info('a backup is under way: no file is deleted');
+      return eachStep(steps);
+    }
+    if (options.isOnlyWriter) steps.push(() => noteUnnamedObjects(pool, options, log));
+    for (const object of await listGarbage(pool, this.#keptHours))
+      steps.push(() =>
+        deleteGarbage(pool, object, async ({ key, isSettled }) => {
+          // the row of its segment is gone, and with it whether its worker died in the middle of the upload
+          if (isSettled) await this.#abortUploads(key);
+          await store.delete(bucket, key);
+        }),
+      );
+    for (const segment of await listFormer(pool, this.#keptHours))
+      steps.push(() => this.#deleteFormer(segment));
+    await eachStep(steps);
   }
 
   async #deleteFormer(segment: FormerSegment): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataPaths, INSTALLATION, takeLock } from '#lib/data-folder';
 import { installedMajor, withBaseBackup } from '#lib/embedded-postgres';
@@ -19,6 +19,7 @@ import {
 } from '../format/backup-manifest.js';
 import { BackupKey, isWhole, type PartRecord, writePart } from '../part/part-file.js';
 import type { BackupWatch } from './terminal-watch.js';
+import { holdFiles } from './hold-sealed-files.js';
 import type { BackupSource } from './open-source.js';
 
 export interface TakeRequest {
@@ -35,6 +36,11 @@ export interface TakeRequest {
 
 /** Objects of one part: this much is copied again after an interruption. */
 const PART_BYTES = 256 << 20;
+/**
+ * The platform deletes files of sealed days an hour after they were replaced, unless a backup is under way: older databases
+ * of an interrupted one may name some that are deleted.
+ */
+const OLDEST_DATABASES_MS = 50 * 60_000;
 /** Clocks of file systems are coarse, and a step back of the clock should cost nothing. */
 const OVERLAP_MS = 60_000;
 
@@ -52,7 +58,13 @@ export async function takeBackup(request: TakeRequest): Promise<BackupManifest> 
       `a backup into ${folder} is being taken by process ${pid}; wait for its end, or name another folder`,
   );
   try {
-    return await new Taking(request, beginOrResume(request)).run();
+    const begun = beginOrResume(request);
+    const release = await holdFiles(request.source.superuserUri);
+    try {
+      return await new Taking(request, begun).run();
+    } finally {
+      await release();
+    }
   } finally {
     lock.release();
   }
@@ -141,7 +153,7 @@ class Taking {
     const whole: PartRecord[] = [];
     for (const part of this.#parts) {
       watch.stage(`checking ${part.name}`, part.bytes);
-      if (!(await isWhole(folder, part))) break;
+      if (!(await isWhole(folder, part)) || this.#isTooOld(part)) break;
       watch.bytes(part.bytes);
       whole.push(part);
     }
@@ -151,6 +163,12 @@ class Taking {
       if (/\.tar\.zst(\.sealed)?(\.partial)?$/.test(name) && !kept.has(name)) rmSync(join(folder, name));
     this.#parts = whole;
     this.#note();
+  }
+
+  #isTooOld({ name, file }: PartRecord): boolean {
+    const { folder, clock } = this.#request;
+    if (name !== 'databases') return false;
+    return clock.now().getTime() - statSync(join(folder, file)).mtimeMs > OLDEST_DATABASES_MS;
   }
 
   #has(name: string): boolean {
