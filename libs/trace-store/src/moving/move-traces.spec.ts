@@ -88,10 +88,10 @@ describe('a move of traces', () => {
       [TENANT, randomUUID()],
     );
     await client.query(
-      `WITH day AS (INSERT INTO lake_days (tenant_id, project_id, day, tier, seen)
-        VALUES ($1, $2, '2026-11-20', 'longlived', pg_current_snapshot()))
-      INSERT INTO lake_segments (tenant_id, project_id, day, tier, generation, id, key, state)
-      VALUES ($1, $2, '2026-11-20', 'longlived', 1, $2, 'lake/file.parquet', 'sealed')`,
+      `WITH day AS (INSERT INTO lake_days (tenant_id, project_id, day, seen)
+        VALUES ($1, $2, '2026-11-20', pg_current_snapshot()))
+      INSERT INTO lake_segments (tenant_id, project_id, day, generation, id, key, state)
+      VALUES ($1, $2, '2026-11-20', 1, $2, 'lake/file.parquet', 'sealed')`,
       [TENANT, randomUUID()],
     );
   });
@@ -105,6 +105,8 @@ describe('a move of traces', () => {
     const tenants = [TENANT, OTHER].toSorted();
     expect(moved).toEqual({ rows: filled.flat().length, tenants, attachments: 1, segments: 1 });
     expect(await contents(target.client)).toEqual(before);
+    const tables = 'SELECT published_version, behind_since IS NOT NULL AS is_behind FROM lake_tables';
+    expect((await target.client.query(tables)).rows).toEqual([{ published_version: 0, is_behind: true }]);
     await moveTraces({ from: target.uri, to: back.uri, log });
     expect(await contents(back.client)).toEqual(before);
   });

@@ -21,8 +21,8 @@ interface MovedTable {
 
 /**
  * Tables whose rows mean nothing elsewhere: the applied migrations, the progress of attempts at exports, by
- * uids of the API server that they belong to, and revisions, whose numbers begin anew in the place that their
- * deployment is copied to.
+ * uids of the API server that they belong to, revisions, whose numbers begin anew in the place that their
+ * deployment is copied to, the last search of a bucket, and tables of sealed days, whose objects name the bucket.
  */
 const LEFT: ReadonlySet<string> = new Set([
   'schema_migrations',
@@ -31,7 +31,15 @@ const LEFT: ReadonlySet<string> = new Set([
   'export_files',
   'export_fences',
   'archived_revisions',
+  'lake_searches',
+  'lake_tables',
+  'lake_table_files',
 ]);
+
+/** Tables of sealed days are published anew. */
+const TABLES_OF_DAYS = `INSERT INTO lake_tables (tenant_id, project_id, behind_since)
+  SELECT DISTINCT tenant_id, project_id, clock_timestamp() FROM lake_segments WHERE state = 'sealed'
+  ON CONFLICT DO NOTHING`;
 
 /**
  * Columns that the other database must fill by itself: marks of changes are its own transactions, and numbers of rows
@@ -143,6 +151,7 @@ export async function moveTraces({ from, to, log, moved }: MoveOptions): Promise
             total += copied;
             moved?.(name, copied);
           }
+          await writing.query(TABLES_OF_DAYS);
           const attachments = await countRows(reading, 'attachment_objects');
           const segments = await countRows(reading, 'lake_segments');
           // one that was started meanwhile: nothing is committed yet
