@@ -18,20 +18,32 @@ import { sharedPlatform } from '../support/shared-platform.js';
 /** A Python with the packages of `install-python.sh FOLDER requirements-catalogue.txt`. */
 const PYTHON = process.env.AGENTPLANE_CATALOGUE_PYTHON ?? 'python3';
 const PROJECT = 'traces of shops';
-const READERS = ['duckdb', 'spark', 'pyiceberg with a token', 'pyiceberg with a secret'];
+const READERS = ['duckdb', 'clickhouse', 'spark', 'pyiceberg with a token', 'pyiceberg with a secret'];
 const hasReaders =
-  spawnSync(PYTHON, ['-c', 'import duckdb, pyiceberg, pyspark, duckdb_extension_iceberg, s3fs']).status === 0;
+  spawnSync(PYTHON, ['-c', 'import chdb, duckdb, pyiceberg, pyspark, duckdb_extension_iceberg, s3fs'])
+    .status === 0;
 
 /** Answers of each reader to statements over the view `t`. */
 async function ask(
   { restUrl, apiKey, objectStore }: Credentials,
+  bucket: string,
   table: string,
   questions: Readonly<Record<string, string>>,
 ): Promise<readonly object[]> {
   const { endpoint, accessKeyId, secretAccessKey } = objectStore;
   const { stdout } = await promisify(execFile)(PYTHON, [
     join(import.meta.dirname, 'iceberg_catalogue.py'),
-    ...[restUrl, apiKey, endpoint, accessKeyId, secretAccessKey, PROJECT, table, JSON.stringify(questions)],
+    ...[
+      restUrl,
+      apiKey,
+      endpoint,
+      accessKeyId,
+      secretAccessKey,
+      bucket,
+      PROJECT,
+      table,
+      JSON.stringify(questions),
+    ],
   ]);
   return stdout
     .trim()
@@ -71,8 +83,8 @@ async function sendDay(rest: Rest, day: string): Promise<void> {
     expect([made.code, made.complaint]).toEqual([0, expect.anything()]);
   });
 
-  it('answers DuckDB, Spark and PyIceberg alike', async () => {
-    const answers = await ask(platform.credentials, 'lake', {
+  it('answers DuckDB, ClickHouse, Spark and PyIceberg alike', async () => {
+    const answers = await ask(platform.credentials, platform.credentials.objectStore.bucket, 'lake', {
       rows: 'SELECT count(*) FROM t',
       tokens: 'SELECT sum(total_tokens)::BIGINT FROM t',
       names: "SELECT string_agg(DISTINCT name, ',' ORDER BY name) FROM t",
@@ -102,7 +114,7 @@ interface FoundRun {
   let runs: readonly FoundRun[];
 
   beforeAll(async () => {
-    const environment = { AGENTPLANE_LAKE: 'on', AGENTPLANE_LAKE_QUIET_HOURS: '0' };
+    const environment = { AGENTPLANE_LAKE_QUIET_HOURS: '0' };
     platform = await startPlatform(dataFolder, { environment });
     const rest = new Rest(platform.credentials);
     await sendDay(rest, day);
@@ -129,7 +141,7 @@ interface FoundRun {
     removeDataFolder(dataFolder);
   });
 
-  it('answers DuckDB, Spark and PyIceberg as REST does', async () => {
+  it('answers DuckDB, ClickHouse, Spark and PyIceberg as REST does', async () => {
     const inOrder = [...runs].sort((a, b) => (a.start_time < b.start_time ? -1 : 1));
     const tokens = (some: readonly FoundRun[]): number =>
       some.reduce((sum, run) => sum + run.total_tokens, 0);
@@ -174,7 +186,7 @@ interface FoundRun {
     const entries = Object.entries(questions);
     const statements = Object.fromEntries(entries.map(([name, [sql]]) => [name, sql]));
     const expected = Object.fromEntries(entries.map(([name, [, answer]]) => [name, answer]));
-    expect(await ask(platform.credentials, 'runs', statements)).toEqual(
+    expect(await ask(platform.credentials, 'agentplane-attachments', 'runs', statements)).toEqual(
       READERS.map((reader) => ({ reader, ...expected })),
     );
   });
