@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, type Run } from 'langsmith';
 import { waitFor } from '#lib/testing';
+import { agentplane } from '../cli/agentplane.js';
 import {
   newDataFolder,
   type Platform,
@@ -31,6 +32,7 @@ interface LakeStatus {
 
 describe('the lake of one machine', () => {
   const dataFolder = newDataFolder();
+  const place = newDataFolder();
   let platform: Platform;
   const ids = [randomUUID(), randomUUID(), randomUUID()];
   const start = new Date(Date.now() - 7 * DAY_MS);
@@ -63,7 +65,9 @@ describe('the lake of one machine', () => {
   };
 
   beforeAll(async () => {
-    platform = await startPlatform(dataFolder);
+    // as root the server of the databases is another user, who must be able to go there
+    chmodSync(place, 0o755);
+    platform = await startPlatform(dataFolder, { environment: { AGENTPLANE_LAKE: 'off' } });
     for (const [n, id] of ids.entries())
       await client().createRun({
         id,
@@ -82,9 +86,10 @@ describe('the lake of one machine', () => {
   afterAll(async () => {
     await platform.stop();
     removeDataFolder(dataFolder);
+    removeDataFolder(place);
   });
 
-  it('seals days of before once it is on, and answers their runs as before', async () => {
+  it('seals days of before unless it is off, and answers their runs as before', async () => {
     expect(await status()).toEqual({
       enabled: false,
       reason: 'AGENTPLANE_LAKE is off',
@@ -95,8 +100,7 @@ describe('the lake of one machine', () => {
     expect(before.map(({ outputs }) => outputs)).toEqual(ids.map((_, answer) => ({ answer })));
     await platform.stop();
 
-    const environment = { AGENTPLANE_LAKE: 'on', AGENTPLANE_LAKE_QUIET_HOURS: '0' };
-    platform = await startPlatform(dataFolder, { environment });
+    platform = await startPlatform(dataFolder, { environment: { AGENTPLANE_LAKE_QUIET_HOURS: '0' } });
     const day = await waitFor(
       async () => (await status()).days.find(({ sealed_rows: rows }) => rows === ids.length),
       { what: 'the day to be sealed' },
@@ -104,6 +108,18 @@ describe('the lake of one machine', () => {
     expect(day).toMatchObject({ day: start.toISOString().slice(0, 10), postgres_rows: 0, error: null });
     expect(day.sealed_bytes).toBeGreaterThan(0);
     expect(objects()).toHaveLength(1);
+    expect(await readAll()).toEqual(before);
+  });
+
+  it('comes back from a backup', async () => {
+    const before = await readAll();
+    const words = ['--data', dataFolder];
+    expect(await agentplane(['backup', ...words, '--to', join(place, 'backup')])).toMatchObject({ code: 0 });
+    await platform.stop();
+    const restored = join(place, 'restored');
+    const ending = await agentplane(['restore', join(place, 'backup'), '--data', restored]);
+    expect(ending).toMatchObject({ code: 0 });
+    platform = await startPlatform(restored);
     expect(await readAll()).toEqual(before);
   });
 });

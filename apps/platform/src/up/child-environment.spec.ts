@@ -55,7 +55,20 @@ describe('the environment for the lake', () => {
     AGENTPLANE_LAKE_PREFIX: 'lake',
   };
 
+  it('seals into the embedded store by default, which no other database uses', () => {
+    const settings = { ...EMBEDDED, AGENTPLANE_LAKE: 'on', AGENTPLANE_LAKE_ONLY_WRITER: 'true' };
+    for (const environment of [apiEnvironment, controllerEnvironment])
+      expect(environment(STORE, '/kubeconfig')).toMatchObject(settings);
+  });
+
+  it('seals into a store of one’s own only where it is switched on', () => {
+    process.env['AGENTPLANE_ATTACHMENT_BUCKET'] = 'own';
+    for (const environment of [apiEnvironment, controllerEnvironment])
+      expect(environment(STORE, '/kubeconfig')).not.toHaveProperty('AGENTPLANE_LAKE');
+  });
+
   it('gives the controller no keys while nothing is sealed', () => {
+    process.env['AGENTPLANE_LAKE'] = 'off';
     expect(Object.keys(controllerEnvironment(STORE, '/kubeconfig')).join()).not.toContain('ATTACHMENT');
   });
 
@@ -72,6 +85,7 @@ describe('the environment for the lake', () => {
       const found = environment(STORE, '/kubeconfig');
       expect(found).toMatchObject({ ...ON, ...own });
       expect(found).not.toHaveProperty('AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY');
+      expect(found).not.toHaveProperty('AGENTPLANE_LAKE_ONLY_WRITER');
     }
   });
 });

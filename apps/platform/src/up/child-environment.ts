@@ -76,7 +76,13 @@ const STORE_VARIABLES = [
 const ATTACHMENT_VARIABLES = ['AGENTPLANE_ATTACHMENT_PREFIX', 'AGENTPLANE_ATTACHMENT_URL_KEY'];
 
 /** Variables of sealing, for the api, which reads sealed days, and for the controller, whose workers seal them. */
-const LAKE_VARIABLES = ['AGENTPLANE_LAKE', 'AGENTPLANE_LAKE_QUIET_HOURS', 'AGENTPLANE_LAKE_ERASE_HOURS'];
+const LAKE_VARIABLES = [
+  'AGENTPLANE_LAKE',
+  'AGENTPLANE_LAKE_QUIET_HOURS',
+  'AGENTPLANE_LAKE_ERASE_HOURS',
+  'AGENTPLANE_LAKE_KEPT_HOURS',
+  'AGENTPLANE_LAKE_ONLY_WRITER',
+];
 
 /** Variables for the api, which refuses addresses, and for the controller, which calls them. */
 const WEBHOOK_VARIABLES = ['AGENTPLANE_EXPORT_WEBHOOK_PRIVATE_ADDRESSES'];
@@ -180,10 +186,14 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   };
 }
 
+/** True when the environment names a store in place of the embedded one. */
+function hasOwnStore(): boolean {
+  return inheritedEnvironment(STORE_VARIABLES)['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined;
+}
+
 /** The platform's own store: the embedded one, or that of the environment, whole or not at all. */
 function storeEnvironment({ store, attachmentKeys }: Surroundings): Environment {
-  const given = inheritedEnvironment(STORE_VARIABLES);
-  if (given['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined) return given;
+  if (hasOwnStore()) return inheritedEnvironment(STORE_VARIABLES);
   return {
     AGENTPLANE_ATTACHMENT_BUCKET: ATTACHMENT_BUCKET,
     AGENTPLANE_ATTACHMENT_ENDPOINT: store.endpoint,
@@ -195,15 +205,23 @@ function storeEnvironment({ store, attachmentKeys }: Surroundings): Environment 
 }
 
 function attachmentEnvironment(): Environment {
-  const isGiven = inheritedEnvironment(STORE_VARIABLES)['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined;
-  return isGiven
+  return hasOwnStore()
     ? inheritedEnvironment(ATTACHMENT_VARIABLES)
     : { AGENTPLANE_ATTACHMENT_PREFIX: ATTACHMENT_PREFIX };
 }
 
+/**
+ * Days are sealed into the embedded store, which is part of backups and which no other database uses, unless the environment
+ * decides otherwise; into another store only where it says so.
+ */
+function lakeSettings(): Environment {
+  const given = inheritedEnvironment(LAKE_VARIABLES);
+  return hasOwnStore() ? given : { AGENTPLANE_LAKE: 'on', AGENTPLANE_LAKE_ONLY_WRITER: 'true', ...given };
+}
+
 /** The controller gets the keys of the store for the workers that seal days, and only where there are any. */
 function lakeEnvironment(from: Surroundings): Environment {
-  const given = inheritedEnvironment(LAKE_VARIABLES);
+  const given = lakeSettings();
   const { AGENTPLANE_LAKE: lake = 'off' } = given;
   return lake === 'off' ? given : { ...storeEnvironment(from), ...given };
 }
@@ -248,7 +266,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     ...inheritedEnvironment(['AGENTPLANE_ROUTE_DOMAINS']),
     ...storeEnvironment(from),
     ...attachmentEnvironment(),
-    ...inheritedEnvironment(LAKE_VARIABLES),
+    ...lakeSettings(),
     ...tlsEnvironment(from),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
