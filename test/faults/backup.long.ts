@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -114,6 +115,18 @@ describe('a backup and a restore that are interrupted', () => {
     });
     if (part === 'databases') expect(resumed.complaint).toMatch(/checking objects-0001/);
     expect(has(folder, /partial|progress|lock/)).toBe(false);
+    expect((await agentplane(['backup', 'verify', folder])).code).toBe(0);
+  });
+
+  it('copies databases again that are older than replaced files of sealed days stay', async () => {
+    const folder = `${backup}-old`;
+    const words = ['backup', '--data', original, '--to', folder];
+    const databases = /^databases\.tar\.zst$/;
+    expect(await killOnce(words, () => has(folder, databases))).toBe(true);
+    const before = new Date(Date.now() - 2 * 3_600_000);
+    utimesSync(join(folder, 'databases.tar.zst'), before, before);
+    const resumed = await agentplane([...words, '--resume']);
+    expect(resumed).toMatchObject({ code: 0, complaint: expect.stringMatching(/^databases: /m) as unknown });
     expect((await agentplane(['backup', 'verify', folder])).code).toBe(0);
   });
 
