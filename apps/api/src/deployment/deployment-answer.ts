@@ -112,7 +112,10 @@ export class DeploymentAnswer {
   @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
   @Answered(orNull(UUID)) readonly latest_revision_id: string | null;
   @Answered(orNull(UUID), 'The revision that serves') readonly active_revision_id: string | null;
-  @Answered(orNull(WHOLE), 'How long a new revision must stay ready before it takes over; half a second when null')
+  @Answered(
+    orNull(WHOLE),
+    'How long a new revision must stay ready before it takes over; half a second when null',
+  )
   readonly min_ready_seconds: number | null;
   @Answered(
     orNull(WHOLE),

@@ -1,8 +1,9 @@
 import type { OwnConnection } from '#lib/postgres';
 import type { Clock } from '#lib/time';
 
-/** Shortest time between two vacuum workers of a database. */
+/** Shortest time between two vacuum workers of a database, and longest: one that is busy waits for no more. */
 const LEAST_SECONDS = 30;
+const MOST_SECONDS = 300;
 /** Default time between the workers of two databases: one that finds nothing to do takes 4 ms of CPU. */
 const SECONDS_OF_DATABASE = 1;
 const LOOK_MS = 60_000;
@@ -35,7 +36,8 @@ export class VacuumPace {
     if (nowMs - this.#lookedMs < LOOK_MS) return;
     this.#lookedMs = nowMs;
     const { rows } = await connection.query<{ databases: number }>(COUNT);
-    const seconds = Math.max(LEAST_SECONDS, (rows[0]?.databases ?? 0) * secondsOfDatabase);
+    const wanted = (rows[0]?.databases ?? 0) * secondsOfDatabase;
+    const seconds = Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, wanted));
     if (Math.abs(seconds - this.#seconds) < this.#seconds * SLACK) return;
     const isDone = await change(async (own) => {
       await own.query(`ALTER SYSTEM SET autovacuum_naptime = '${seconds}s'`);
