@@ -109,6 +109,8 @@ const AT_ONCE = 8;
 /** Reads each Secret and ConfigMap once, by name: a node may not list them. */
 export class References {
   readonly #known = new Map<string, Promise<Values | undefined>>();
+  /** Objects that were not there, or could not be read. */
+  readonly #missing = new Set<string>();
 
   constructor(
     private readonly client: Pick<KubeClient, 'find'>,
@@ -122,6 +124,8 @@ export class References {
 
   /** Reads what the variables of a container name, several at once. A failure is that of the variable that needs it. */
   async read(container: PodContainer): Promise<void> {
+    // objects may have been made since they were read ahead
+    for (const id of this.#missing) this.#known.delete(id);
     const reads = this.#readsOf(container);
     for (let at = 0; at < reads.length; at += AT_ONCE)
       await Promise.allSettled(reads.slice(at, at + AT_ONCE).map((read) => read()));
@@ -182,9 +186,13 @@ export class References {
   }
 
   #once(id: string, read: () => Promise<Values | undefined>): Promise<Values | undefined> {
-    const known = this.#known.get(id) ?? read();
-    this.#known.set(id, known);
-    return known;
+    const known = this.#known.get(id);
+    if (known) return known;
+    const found = read();
+    this.#known.set(id, found);
+    const missing = (): unknown => this.#missing.add(id);
+    found.then((values) => values ?? missing(), missing);
+    return found;
   }
 }
 

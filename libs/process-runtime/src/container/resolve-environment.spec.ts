@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { KubeClient } from '#lib/kube';
 import type { Pod, PodContainer } from '#lib/resources';
@@ -48,6 +49,18 @@ describe('resolveEnvironment', () => {
     expect(asked).toEqual(['env']);
     await resolveEnvironment(references, POD, CONTAINER, new Expander());
     expect(asked).toEqual(['env', 'platform', 'database']);
+  });
+
+  it('reads again what was not there when it was begun to be read', async () => {
+    const present = reads(1).client.find;
+    const asked: string[] = [];
+    const find = async (ref: object, { name }: { readonly name: string }): Promise<object | undefined> =>
+      asked.push(name) === 1 ? undefined : present(ref as never, { name });
+    const references = new References({ find: find as KubeClient['find'] }, 'team');
+    references.begin({ ...CONTAINER, env: [] });
+    await setImmediate();
+    const values = await resolveEnvironment(references, POD, CONTAINER, new Expander());
+    expect([asked[0], values['value']]).toEqual(['env', 'env']);
   });
 
   it('names the first object that is missing', async () => {
