@@ -153,7 +153,8 @@ export class CommittedObject implements StoredObject {
 
   /** Unpacks it for readers that cannot wait. @returns the letters that were unpacked, which takes time */
   unpack(): number {
-    return typeof this.#text !== 'string' && this.object ? this.letters : 0;
+    if (this.#object) return 0;
+    return this.object ? this.letters : 0;
   }
 
   /** Packs it unless it was read since the last call. @returns true when it was packed, which takes time */
