@@ -5,12 +5,13 @@ const O_CLOEXEC = 0o2000000;
 /**
  * Closes open files of the starter, such as the lock of a script (`exec 200>FILE`): agents, and scripts of packages that
  * are installed, would have them. Node keeps those alone from its children whose numbers follow one another. Files that a
- * word of the command names (`-f /dev/fd/63`) stay open.
+ * word of the command or a variable names (`-f /dev/fd/63`) stay open.
  */
 export function closeInherited() {
   if (process.platform !== 'linux') return;
+  const words = [...process.argv, ...Object.values(process.env)];
   for (const name of readdirSync('/proc/self/fd'))
-    if (Number(name) > 2 && isInherited(name) && !process.argv.some((word) => word.endsWith(`/fd/${name}`)))
+    if (Number(name) > 2 && isInherited(name) && !words.some((word) => word.endsWith(`/fd/${name}`)))
       closeSync(Number(name));
 }
 
