@@ -147,14 +147,13 @@ type Environment = Readonly<Record<string, string>>;
 
 /**
  * Settings for programs that mostly wait: glibc keeps all memory that each of their threads has ever needed
- * in arenas of its own, and keeps more of it the larger it once was. Of a freed block below the threshold it returns
- * only the end of the heap: 40 agents that woke and fell asleep left 33 MB in the API server, 11 MB with blocks of 16 KB
- * apart. Programs that compress or hash in threads would contend for one arena. Read as a process starts.
+ * in arenas of its own, and keeps more of it the larger it once was. Programs that compress or hash in
+ * threads would contend for one arena. Read as a process starts.
  */
 export const FRUGAL_MEMORY = {
   MALLOC_ARENA_MAX: '1',
   MALLOC_TRIM_THRESHOLD_: '131072',
-  MALLOC_MMAP_THRESHOLD_: '16384',
+  MALLOC_MMAP_THRESHOLD_: '65536',
 };
 
 /** Settings of every program. */
