@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type pg from 'pg';
-import type { ObjectStore } from '#lib/object-store';
-import { type Connection, openPool, type Pool } from '#lib/postgres';
+import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { parseInstant, systemClock } from '#lib/time';
 import type { TraceStore } from '../src/index.js';
@@ -13,14 +12,8 @@ import { DaySealer } from '../src/sealing/sealer.js';
 import { PostgresPayloadStore } from '../src/run/payload-store.js';
 import { PAYLOAD_FIELDS } from '../src/run/stored-run.js';
 import { exportFiles } from './export-file.js';
-import {
-  type Change,
-  type Command,
-  type Interruption,
-  type Sequence,
-  sequences,
-  type Texts,
-} from './lake-commands.js';
+import { Killed, Steps } from './killed-steps.js';
+import { type Change, type Command, type Sequence, sequences, type Texts } from './lake-commands.js';
 import { type PublishedTable, readTable } from './published-table.js';
 import { type SavedRows, saveRows } from './saved-rows.js';
 import { testLake } from './test-lake.js';
@@ -31,102 +24,6 @@ interface ModelRun {
   readonly day: number;
   readonly payloads: Texts;
   readonly isErased: boolean;
-}
-
-/** The end of a process. */
-export class Killed extends Error {}
-
-/** A pool and an object store whose user dies, or is interrupted, before a step. */
-export class Steps {
-  #step = 0;
-  #isDead = false;
-
-  constructor(
-    private readonly interruption: Interruption | undefined,
-    private readonly perform: (change: Change) => Promise<void>,
-  ) {}
-
-  /** @param isFree false within a transaction, whose locks others would wait for */
-  async #next(isFree: boolean): Promise<void> {
-    if (this.#isDead) throw new Killed('killed');
-    const { step, change: wanted } = this.interruption ?? { step: -1, change: undefined };
-    const isNow = wanted && !isFree ? false : this.#step >= step && step >= 0;
-    this.#step++;
-    if (!isNow || (wanted && this.#isDone)) return;
-    if (!wanted) {
-      this.#isDead = true;
-      throw new Killed('killed');
-    }
-    this.#isDone = true;
-    await this.perform(wanted);
-  }
-  #isDone = false;
-
-  pool(pool: Pool): Pool {
-    return new Proxy(pool, {
-      get: (target, name) => {
-        if (name === 'query')
-          return async (...given: Parameters<Pool['query']>) => {
-            await this.#next(true);
-            return target.query(...given);
-          };
-        if (name === 'connect')
-          return async () => {
-            await this.#next(true);
-            return this.#connection(await target.connect());
-          };
-        return Reflect.get(target, name) as unknown;
-      },
-    });
-  }
-
-  #connection(client: Connection): Connection {
-    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
-    const release = client.release.bind(client);
-    Object.assign(client, {
-      query: (...given: unknown[]) => {
-        const isStream = typeof given[0] === 'object' && given[0] !== null && 'submit' in given[0];
-        if (!isStream) return this.#next(false).then(() => query(...given));
-        if (this.#isDead) throw new Killed('killed');
-        return query(...given);
-      },
-      release: (error?: Error | boolean) => {
-        Reflect.deleteProperty(client, 'query');
-        Reflect.deleteProperty(client, 'release');
-        release(error);
-      },
-    });
-    return client;
-  }
-
-  store(store: ObjectStore): ObjectStore {
-    return new Proxy(store, {
-      get: (target, name) => {
-        const member = Reflect.get(target, name) as unknown;
-        if (name === 'put')
-          return async (...given: Parameters<ObjectStore['put']>) => {
-            await this.#next(true);
-            return target.put(...given);
-          };
-        if (name !== 'startMultipartUpload')
-          return typeof member === 'function' ? member.bind(target) : member;
-        return async (...given: Parameters<ObjectStore['startMultipartUpload']>) => {
-          await this.#next(true);
-          const upload = await target.startMultipartUpload(...given);
-          return {
-            uploadId: upload.uploadId,
-            write: (chunk: Buffer) => upload.write(chunk),
-            complete: async () => {
-              await this.#next(true);
-              return upload.complete();
-            },
-            // a process that is dead aborts nothing
-            abort: () => (this.#isDead ? Promise.resolve() : upload.abort()),
-          };
-        };
-      },
-    });
-  }
 }
 
 /** Database and store of a sequence. */

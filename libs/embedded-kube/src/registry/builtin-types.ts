@@ -11,7 +11,7 @@ const SWEEP_MS = 60_000;
 
 /** Removes Events an hour after they were last written: they are news, not history. */
 export class EventExpiry {
-  /** Times of last writes: each event is parsed for it once, and not a minute. */
+  /** Times of last writes: each event is parsed once for them, not at every sweep. */
   readonly #written = new WeakMap<StoredObject, number>();
   #cancel: (() => void) | undefined;
 

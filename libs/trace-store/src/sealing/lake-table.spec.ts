@@ -5,7 +5,7 @@ import { parquetMetadata } from 'hyparquet';
 import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import { Killed, Steps } from '../../testdata/lake-sequences.js';
+import { Killed, Steps } from '../../testdata/killed-steps.js';
 import { type PublishedTable, readTable } from '../../testdata/published-table.js';
 import { testLake } from '../../testdata/test-lake.js';
 import { testTraceStore } from '../../testdata/test-trace-store.js';
